@@ -167,8 +167,8 @@ void RepresentativeLayers::find_groups(const spec::RunSpec& spec) {
         first_trained = LayerMarks::is_any_trained(found) ? std::min(first_trained, layer) : first_trained;
         mark_of.push_back(known_marks.try_emplace(found, static_cast<int>(known_marks.size())).first->second);
     }
-    has_unequal_windows_ = layout::has_unequal_windows(spec);
-    are_identical_ = known_marks.size() == 1 && !has_unequal_windows_ &&
+    has_unequal_layers_ = layout::has_unequal_layers(spec);
+    are_identical_ = known_marks.size() == 1 && !has_unequal_layers_ &&
                      std::ranges::all_of(states, [&](const spec::StageState& state) {
                          return state.recompute.every == states.front().recompute.every;
                      });
@@ -197,7 +197,7 @@ void RepresentativeLayers::keep(std::int64_t max, std::int64_t stages) {
     for (const auto& group : groups_) {
         auto& count = counts[group.kind];
         ++count.all;
-        count.can_shrink = group.is_full && !has_unequal_windows_ && (stages == 1 || are_identical_);
+        count.can_shrink = group.is_full && !has_unequal_layers_ && (stages == 1 || are_identical_);
     }
     // With several stages, the same number is omitted from each, so the kept layers stay on their stages.
     auto min_of_stage = std::ssize(groups_);

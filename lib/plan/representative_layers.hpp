@@ -69,7 +69,7 @@ class RepresentativeLayers {
     std::vector<Group> groups_;  ///< of the whole
     int num_kinds_ = 0;
     bool are_identical_ = true;
-    bool has_unequal_windows_ = false;
+    bool has_unequal_layers_ = false;
     bool is_whole_ = true;
     std::vector<std::int64_t> layers_;  ///< kept layers, as indices in the whole
     std::vector<int> kinds_;            ///< by kept layer, as the vectors below

@@ -16,7 +16,7 @@ namespace {
 /// Returns the layers with a window of each stage; all 0 if no layer or every layer has one.
 std::vector<std::int64_t> windowed_by_stage(const spec::RunSpec& spec) {
     std::vector<std::int64_t> windowed(spec.parallel.stages);
-    if (!layout::has_unequal_windows(spec)) {
+    if (!layout::has_unequal_layers(spec)) {
         return windowed;
     }
     std::size_t position = 0;
@@ -24,7 +24,7 @@ std::vector<std::int64_t> windowed_by_stage(const spec::RunSpec& spec) {
     for (const auto of_chunk : layout::stage_layers(spec)) {
         const auto stage = position++ % windowed.size();
         for (const auto end = layer + of_chunk; layer < end; ++layer) {
-            windowed[stage] += layout::window_in_run(spec, layer) > 0 ? 1 : 0;
+            windowed[stage] += layout::window_of_layer(spec.model, layer) > 0 ? 1 : 0;
         }
     }
     return windowed;

@@ -181,7 +181,9 @@ TEST_P(KernelLaunches, InTiles) {
     expect_planned();
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, KernelLaunches, testing::Values("gpt2", "llama", "gpt_neox", "granite"));
+INSTANTIATE_TEST_SUITE_P(Families,
+                         KernelLaunches,
+                         testing::Values("gpt2", "llama", "gpt_neox", "granite", "gemma3"));
 
 }  // namespace
 }  // namespace ziggurat

@@ -61,6 +61,7 @@ spec::RunSpec spec_of(const nlohmann::json& config, const Case& c, int ranks, st
     run.model.no_rope_interval = model.value("no_rope_interval", std::int64_t{0});
     run.model.window = model.value("window", std::int64_t{0});
     run.model.full_attention_interval = model.value("full_attention_interval", std::int64_t{0});
+    run.model.window_rope_theta = model.value("window_rope_theta", 0.0);
     run.model.attention_scale = model.value("attention_scale", 0.0);
     if (const auto factors = model.find("multiplier"); factors != model.end()) {
         run.model.multiplier = {factors->at("embedding"), factors->at("residual"), factors->at("logits")};
@@ -238,7 +239,10 @@ INSTANTIATE_TEST_SUITE_P(Files,
                                            Case{"smollm3_tiny", bf16, 3, none},
                                            Case{"granite_tiny", f32, 3, none},
                                            Case{"granite_tiny", f32, 1, full},
-                                           Case{"granite_tiny", bf16, 3, none}),
+                                           Case{"granite_tiny", bf16, 3, none},
+                                           Case{"gemma3_tiny", f32, 3, none},
+                                           Case{"gemma3_tiny", f32, 3, selective},
+                                           Case{"gemma3_tiny", bf16, 1, full}),
                          [](const auto& made) { return title(made.param); });
 
 }  // namespace

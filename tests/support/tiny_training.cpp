@@ -67,8 +67,15 @@ spec::RunSpec tiny_run(const std::string& family,
     run.model.max_seq = 13;
     run.model.tie_embeddings = described.ties_embeddings;
     run.model.dropout = described.has_dropout ? 0.1 : 0;
-    if (described.has_multipliers) {
+    if (described.has_attention_scale) {
         run.model.attention_scale = 0.3;
+    }
+    if (described.window_rope_theta > 0) {
+        run.model.window = 4;
+        run.model.full_attention_interval = 2;
+        run.model.window_rope_theta = 30;
+    }
+    if (described.has_multipliers) {
         run.model.multiplier = {.embedding = 1.5, .residual = 0.4, .logits = 0.7};
     }
     run.model.rotary_fraction = described.rotary_fraction < 1 ? 4.0 / 6 : 1;

@@ -57,7 +57,7 @@ Json value_of(const spec::Model& model, std::string_view deck_key) {
     return nullptr;
 }
 
-/// Returns the number of config.json from which an import computes `factor`, with as few digits as possible.
+/// Returns the number from which an import computes `factor`, with as few digits as possible.
 ///
 /// So an export writes the number that the imported file had.
 double number_of(double factor, layout::HfForm form) {

@@ -29,6 +29,13 @@ bool has_unequal_windows(const spec::RunSpec& run) {
     return windowed > 0 && windowed < run.model.layers;
 }
 
+bool has_unequal_layers(const spec::RunSpec& run) {
+    const auto& model = run.model;
+    const auto interval = model.full_attention_interval;
+    const bool has_two_thetas = model.window_rope_theta > 0 && model.window > 0;
+    return has_unequal_windows(run) || (has_two_thetas && interval > 0 && interval <= model.layers);
+}
+
 double mean_keys(std::int64_t seq, std::int64_t window) {
     const auto tokens = static_cast<double>(seq);
     const auto reached = static_cast<double>(reached_window(window, seq));

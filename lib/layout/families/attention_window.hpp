@@ -24,6 +24,11 @@ std::int64_t num_windowed_layers(const spec::RunSpec& run);
 /// True if the run has layers with a window, and others without one.
 bool has_unequal_windows(const spec::RunSpec& run);
 
+/// True if layers differ by their windows, or by their thetas.
+///
+/// The thetas of layers with a window differ from others even if no sequence reaches the window.
+bool has_unequal_layers(const spec::RunSpec& run);
+
 /// Returns the mean number of keys of the queries of a sequence of `seq` tokens.
 ///
 /// It is W - W (W - 1) / (2 seq) for a window W that is reached, and (seq + 1) / 2 otherwise.

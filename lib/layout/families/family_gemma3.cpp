@@ -1,5 +1,4 @@
-/// Gemma 3 (text): the layer of Gemma with a norm before and after each branch, QK-norm, windows in most
-/// layers, and two bases of rotary positions.
+/// Gemma 3 (text): the layer of Gemma with a second norm of each branch, QK-norm and two rotary bases.
 ///
 /// Source: Gemma Team, "Gemma 3 Technical Report", 2025, section 2; presets: the published config.json of
 /// gemma-3-270m and gemma-3-1b-pt.
@@ -34,6 +33,7 @@ spec::Model model_of(std::int64_t layers, std::int64_t hidden, std::int64_t ffn_
     model.rope_theta = 1e6;
     model.window = 512;
     model.full_attention_interval = usual_pattern;
+    model.window_rope_theta = usual_window_theta;
     model.attention_scale = model.usual_attention_scale();
     return model;
 }

@@ -15,8 +15,8 @@ bool is_weight_trained(const layout::Unit& unit, const layout::Phase& phase) {
 /// True if backward of a layer, including its recomputation, reads parameters.
 ///
 /// The exception is a layer in which backward ends with the last product of a branch of the first trained
-/// layer. It computes the gradient of the weight from saved values, unless the whole layer is recomputed for
-/// it or for the next layer.
+/// layer. It computes the gradient of the weight from saved values, unless the weight has an adapter, or the
+/// whole layer is recomputed for it or for the next layer.
 bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit) {
     if (!model.runs_backward(unit)) {
         return false;
@@ -29,7 +29,8 @@ bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& mod
         if (phase.parameters.empty() || !model.runs_backward(unit, number)) {
             continue;
         }
-        if (phase.kind != layout::PhaseKind::linear || model.passes_gradient_on(unit, number)) {
+        if (phase.kind != layout::PhaseKind::linear || model.passes_gradient_on(unit, number) ||
+            !phase.adapters.empty()) {
             return true;
         }
         trains_weight = trains_weight || is_weight_trained(described, phase);

@@ -144,8 +144,8 @@ void Assembly::Parts::fill_rotations() const {
         const auto fill = [&](int rotations, const spec::Model& of) {
             const std::array<std::int64_t, 3> extents{spec.data.seq, of.rotary_channels() / 2, 2};
             std::vector<float> table(extents[0] * extents[1] * extents[2]);
-            kernels::rope_table(layout::rotary_frequencies(model, spec.data.seq),
-                                model.rope_scaling.attention_factor, {table.data(), extents});
+            kernels::rope_table(layout::rotary_frequencies(of, spec.data.seq),
+                                of.rope_scaling.attention_factor, {table.data(), extents});
             memory.write(program->buffer(rotations), 0, std::as_bytes(std::span{table}));
         };
         const auto& buffers = program->trainer_buffers;

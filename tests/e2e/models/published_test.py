@@ -30,6 +30,9 @@ CLASSES = {
     "qwen3": ("Qwen3ForCausalLM", {"hidden_act": "silu", "attention_bias": False, "head_dim": 128, "sliding_window": None,
                                    "use_sliding_window": False, "max_window_layers": 36, "rope_scaling": None}),
     "gemma": ("GemmaForCausalLM", {"hidden_act": "gelu", "head_dim": 256, "attention_bias": False}),
+    "gemma3": ("Gemma3ForCausalLM", {"hidden_activation": "gelu_pytorch_tanh", "head_dim": 256, "attention_bias": False,
+                                     "attn_logit_softcapping": None, "final_logit_softcapping": None, "rope_scaling": None,
+                                     "query_pre_attn_scalar": 256, "sliding_window": 512, "rope_local_base_freq": 10000}),
     "phi3": ("Phi3ForCausalLM", {"hidden_act": "silu", "attention_dropout": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0}),
     "smollm3": ("SmolLM3ForCausalLM", {"hidden_act": "silu", "attention_bias": False, "use_sliding_window": False}),
     "granite": ("GraniteForCausalLM", {"hidden_act": "silu", "attention_bias": False, "attention_dropout": 0.0, "mlp_bias": False,
@@ -76,6 +79,10 @@ MODELS = [
     ("Qwen3-32B", "qwen3", 32762123264, 64, 5120, 64, 8, 25600, 151936, 40960, 1e-6, 1e6, False, {}),
     ("gemma-2b", "gemma", 2506172416, 18, 2048, 8, 1, 16384, 256000, 8192, 1e-6, 1e4, True, {}),
     ("gemma-7b", "gemma", 8537680896, 28, 3072, 16, 16, 24576, 256000, 8192, 1e-6, 1e4, True, {"hidden_activation": None}),
+    ("gemma-3-270m", "gemma3", 268098176, 18, 640, 4, 1, 2048, 262144, 32768, 1e-6, 1e6, True,
+     {"layer_types": ["full_attention" if (layer + 1) % 6 == 0 else "sliding_attention" for layer in range(18)],
+      "_sliding_window_pattern": 6, "use_bidirectional_attention": False}),
+    ("gemma-3-1b", "gemma3", 999885952, 26, 1152, 4, 1, 6912, 262144, 32768, 1e-6, 1e6, True, {"sliding_window_pattern": 6}),
     ("Phi-3-mini-4k", "phi3", 3821079552, 32, 3072, 32, 32, 8192, 32064, 4096, 1e-5, 1e4, False,
      {"sliding_window": 2047, "rope_scaling": None, "original_max_position_embeddings": 4096}),
     # The factors are not the published ones, which do not change the count.
@@ -97,10 +104,21 @@ MODELS = [
     ("pythia-1b", "gpt_neox", 1011781632, 16, 2048, 8, 8, 8192, 50304, 2048, 1e-5, 1e4, False, {}),
     ("pythia-12b", "gpt_neox", 11846072320, 36, 5120, 40, 40, 20480, 50688, 2048, 1e-5, 1e4, False, {}),
 ]
+MODEL_TYPES = {"gemma3": "gemma3_text"}  # where it is not the name of our family
 # Published models that are refused: the changes of a model above, and what is said.
 REFUSED = [
     ("Qwen3-8B", {"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"]}, 'model_type "qwen3_moe" is not implemented'),
     ("gemma-2b", {"model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"]}, 'model_type "gemma2" is not implemented'),
+    ("gemma-3-1b", {"model_type": "gemma3", "architectures": ["Gemma3ForConditionalGeneration"]},
+     'model_type "gemma3" is not implemented'),
+    ("gemma-3-1b", {"attn_logit_softcapping": 50.0}, "attn_logit_softcapping = 50.0 is not implemented"),
+    ("gemma-3-1b", {"layer_types": ["full_attention"] * 3 + ["sliding_attention"] * 23}, "layer_types = ["),
+    ("gemma-3-1b", {"rope_parameters": {"full_attention": {"rope_theta": 1e6, "rope_type": "default"},
+                                        "sliding_attention": {"rope_theta": 2e4, "rope_type": "default"}}},
+     "rope_local_base_freq = 10000 contradicts rope_parameters.sliding_attention.rope_theta = 20000"),
+    ("gemma-3-1b", {"rope_parameters": {"full_attention": {"rope_theta": 1e6, "rope_type": "default"},
+                                        "sliding_attention": {"rope_theta": 1e4, "rope_type": "linear", "factor": 8.0}}},
+     "rope_parameters.sliding_attention.rope_type = \"linear\" is not implemented"),
     ("Llama-3.1-8B", {"num_local_experts": 8}, "num_local_experts = 8 is not implemented"),
     ("Qwen2.5-7B", {"quantization_config": {"bits": 4}}, "quantization_config = {"),
     ("Llama-2-7b", {"hidden_act": "relu2"}, 'hidden_act = "relu2" is not implemented'),
@@ -109,7 +127,7 @@ REFUSED = [
 
 def config_of(kind, layers, hidden, heads, key_heads, ffn, vocab, length, epsilon, theta, tied, others):
     architecture, common = CLASSES[kind]
-    config = {"model_type": kind, "architectures": [architecture], "num_hidden_layers": layers, "hidden_size": hidden,
+    config = {"model_type": MODEL_TYPES.get(kind, kind), "architectures": [architecture], "num_hidden_layers": layers, "hidden_size": hidden,
               "num_attention_heads": heads, "intermediate_size": ffn, "vocab_size": vocab, "max_position_embeddings": length,
               "tie_word_embeddings": tied, "bos_token_id": 1, "eos_token_id": 2, "initializer_range": 0.02, "use_cache": True,
               "torch_dtype": "bfloat16", "transformers_version": "4.46.3"}

@@ -68,8 +68,13 @@ void draw_model(Draw& draw, DeckText& deck, const Degrees& degrees, std::int64_t
             deck.set("full_attention_interval", draw.between(2, 3));
         }
     }
-    if (family.has_multipliers && draw.chance(0.8)) {
+    if (family.window_rope_theta > 0 && draw.chance(0.5)) {
+        deck.set("window_rope_theta", draw.between(5, 500));
+    }
+    if (family.has_attention_scale && draw.chance(0.8)) {
         deck.set("attention_scale", draw.one_of<std::string>({"auto", "0.25", "0.015625", "0.9"}));
+    }
+    if (family.has_multipliers && draw.chance(0.8)) {
         deck.set("multiplier", draw.one_of<std::string>({"{embedding: 12, residual: 0.22, logits: 0.125}",
                                                          "{residual: 0.7}", "{embedding: 0.3, logits: 1.7}",
                                                          "{logits: 0.0625}"}));

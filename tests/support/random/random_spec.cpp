@@ -51,8 +51,10 @@ void draw_model(Draw& draw, spec::Model& model, const spec::Parallel& parallel) 
     model.hidden =
         family.has_own_head_dim && draw.chance(0.3) ? 2 * draw.between(4, 30) : model.heads * model.head_dim;
     model.no_rope_interval = family.no_rope_interval > 0 ? draw.between(0, 3) : 0;
-    if (family.has_multipliers && draw.chance(0.8)) {
+    if (family.has_attention_scale && draw.chance(0.8)) {
         model.attention_scale = draw.one_of<double>({0, 0.25, 0.015625});
+    }
+    if (family.has_multipliers && draw.chance(0.8)) {
         model.multiplier = {.embedding = draw.one_of<double>({1, 12, 0.3}),
                             .residual = draw.one_of<double>({1, 0.22, 0.7}),
                             .logits = draw.one_of<double>({1, 0.125, 1.7})};
@@ -281,6 +283,7 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     if (layout::family_of(spec.model).has_window && draw.chance(0.8)) {
         spec.model.window = draw.between(1, spec.data.seq);
         spec.model.full_attention_interval = draw.one_of<std::int64_t>({0, 0, 2, 3});
+        spec.model.window_rope_theta = layout::family_of(spec.model).window_rope_theta;
     }
     return spec;
 }

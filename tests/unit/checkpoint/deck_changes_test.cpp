@@ -115,6 +115,16 @@ TEST(DeckChanges, RefusesOtherWindows) {
               Keys{"model.window"});
 }
 
+TEST(DeckChanges, RefusesAnotherThetaOfWindows) {
+    const auto with = [](const char* theta) {
+        return effective(llama, {"model.family=gemma3", "model.window=8", theta});
+    };
+
+    EXPECT_EQ(keys_of(changes(with("model.window_rope_theta=auto"), with("model.window_rope_theta=500")),
+                      DeckChangeClass::refused),
+              Keys{"model.window_rope_theta"});
+}
+
 TEST(DeckChanges, RefusesAnotherTokenizerWhereBothAreKnown) {
     const std::vector<std::string> numbers{"data.tokenizer=none",
                                            "data.train=[{format: llmc, path: TOKENS}]"};

@@ -1,6 +1,7 @@
 /// Windows of attention in config.json: written by an export, read by an import.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -55,7 +56,7 @@ Json written(const spec::Model& model) {
 }
 
 TEST(HfWindow, IsReadAsItIsWritten) {
-    for (const char* family : {"mistral", "qwen2", "phi3"}) {
+    for (const char* family : {"mistral", "qwen2", "phi3", "gemma3"}) {
         for (const std::int64_t window : {0, 8}) {
             const auto found = read(written(model_with(family, window)));
             EXPECT_EQ(found.problem, "") << family;
@@ -63,13 +64,35 @@ TEST(HfWindow, IsReadAsItIsWritten) {
             EXPECT_EQ(found.interval, "none") << family;
         }
     }
-    for (const std::int64_t interval : {2, 3, 4}) {
-        const auto found = read(written(model_with("qwen2", 8, interval)));
-        EXPECT_EQ(found.problem, "");
-        EXPECT_EQ(found.window, "8");
-        EXPECT_EQ(found.interval, std::to_string(interval));
+    for (const char* family : {"qwen2", "gemma3"}) {
+        for (const std::int64_t interval : {2, 3, 4}) {
+            const auto found = read(written(model_with(family, 8, interval)));
+            EXPECT_EQ(found.problem, "");
+            EXPECT_EQ(found.window, "8");
+            EXPECT_EQ(found.interval, std::to_string(interval));
+        }
     }
     EXPECT_EQ(read(written(model_with("qwen2", 8, 5))).interval, "none") << "no layer is without a window";
+}
+
+TEST(HfWindow, OfGemma3ComesFromItsListElseFromItsPattern) {
+    auto model = model_with("gemma3", 8, 2);
+    model.window_rope_theta = 500;
+    model.attention_scale = 1 / std::sqrt(7.0);
+    auto document = written(model);
+    EXPECT_EQ(document.at("rope_local_base_freq"), 500);
+    EXPECT_EQ(document.at("query_pre_attn_scalar"), 7);
+    document["sliding_window_pattern"] = 3;
+    EXPECT_EQ(read(document).interval, "2") << "the list has precedence";
+    document.erase("layer_types");
+    EXPECT_EQ(read(document).interval, "3");
+    document.erase("sliding_window_pattern");
+    EXPECT_EQ(read(document).interval, "6");
+    document["sliding_window_pattern"] = 0;
+    EXPECT_EQ(read(document).problem, "sliding_window_pattern = 0 is not implemented");
+    document["sliding_window_pattern"] = 1;
+    EXPECT_EQ(read(document).window, "none");
+    EXPECT_EQ(written(model_with("gemma3", 0)).at("layer_types"), Json(4, "full_attention"));
 }
 
 TEST(HfWindow, IsWrittenWithTheKeysOfTheClass) {

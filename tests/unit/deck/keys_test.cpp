@@ -89,6 +89,8 @@ std::map<std::string, Case> cases() {
         {"model.window", changed("model.window", "8", "9", {"model.family=mistral"})},
         {"model.full_attention_interval",
          set_to("model.full_attention_interval", "2", {"model.family=mistral", "model.window=8"})},
+        {"model.window_rope_theta",
+         set_to("model.window_rope_theta", "500.0", {"model.family=gemma3", "model.window=8"})},
         {"model.bias.qkv", set_to("model.bias", "{qkv: true, output: true}", {"model.family=llama"})},
         {"model.bias.output", set_to("model.bias", "{qkv: true, output: true}", {"model.family=llama"})},
         {"model.bias.mlp", set_to("model.bias.mlp", "true", {"model.family=llama"})},

@@ -142,9 +142,10 @@ TEST_F(Load, TakesWhatADeckDoesNotSayFromTheFamily) {
         EXPECT_EQ(model.rotary_fraction, family->rotary_fraction) << family->name;
         EXPECT_EQ(model.attention_scale, model.usual_attention_scale()) << family->name;
         EXPECT_EQ(model.multiplier, spec::Multipliers{}) << family->name;
-        for (const char* key : {"attention_scale", "multiplier"}) {
-            EXPECT_EQ(loaded.effective.find(key) != std::string::npos, family->has_multipliers) << key;
-        }
+        EXPECT_EQ(loaded.effective.find("attention_scale") != std::string::npos, family->has_attention_scale);
+        EXPECT_EQ(loaded.effective.find("multiplier") != std::string::npos, family->has_multipliers);
+        EXPECT_EQ(loaded.effective.find("window_rope_theta") != std::string::npos,
+                  family->window_rope_theta > 0);
         EXPECT_EQ(loaded.effective.find("rope_theta") != std::string::npos, family->has_rotary_positions());
         EXPECT_EQ(loaded.effective.find("rotary_fraction") != std::string::npos,
                   family->has_rotary_positions());

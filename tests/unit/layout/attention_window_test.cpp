@@ -58,6 +58,16 @@ TEST(AttentionWindow, CountsOnlyIfSequencesReachIt) {
     EXPECT_FALSE(has_unequal_windows(run_with(40, 2)));
 }
 
+TEST(AttentionWindow, LayersOfTwoThetasDifferEvenIfNoSequenceReachesTheWindow) {
+    auto run = run_with(40, 2);
+    EXPECT_FALSE(has_unequal_layers(run));
+    run.model.window_rope_theta = 100;
+    EXPECT_TRUE(has_unequal_layers(run));
+    run.model.full_attention_interval = 7;
+    EXPECT_FALSE(has_unequal_layers(run)) << "all 6 layers have the window";
+    EXPECT_TRUE(has_unequal_layers(run_with(10, 4)));
+}
+
 TEST(AttentionWindow, IsMissingInEveryNthLayer) {
     const auto run = run_with(10, 4);
     std::int64_t windowed = 0;

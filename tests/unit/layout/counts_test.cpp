@@ -38,6 +38,8 @@ TEST(CountParameters, GivesThePublishedSizes) {
     EXPECT_EQ(count_parameters(preset("qwen3-8b")).total, 8'190'735'360);
     EXPECT_EQ(count_parameters(preset("granite-3.3-2b")).total, 2'533'539'840);
     EXPECT_EQ(count_parameters(preset("granite-3.3-8b")).total, 8'170'864'640);
+    EXPECT_EQ(count_parameters(preset("gemma-3-270m")).total, 268'098'176);
+    EXPECT_EQ(count_parameters(preset("gemma-3-1b")).total, 999'885'952);
 }
 
 /// Counts without embedding and head, as in Biderman et al., "Pythia", 2023, table 1.
