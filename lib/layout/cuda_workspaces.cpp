@@ -36,8 +36,8 @@ std::int64_t CudaWorkspaces::packed_weight(std::int64_t, std::int64_t) const {
 
 std::int64_t CudaWorkspaces::attention_gradients(const AttentionSizes& of) {
     const auto rows = of.batch * of.heads * of.seq;
-    // Gradients of the scores in bfloat16, or sums of the queries' gradients in float.
-    const auto gradients = of.any_order ? rows * of.head_dim * 4 : rows * of.seq * 2;
+    // Gradients of the scores in bfloat16, or twice the sums of the queries' gradients in float.
+    const auto gradients = of.any_order ? 2 * rows * of.head_dim * 4 : rows * of.seq * 2;
     const auto sums = rows * static_cast<std::int64_t>(sizeof(float));
     const auto of_each_head = of.kv_heads < of.heads ? 2 * rows * of.head_dim * 2 : 0;
     return gradients + sums + of_each_head + attention_forward_bytes;

@@ -53,11 +53,12 @@ class CudaWorkspaces final : public Workspaces {
     /// Returns the bytes that cuDNN may use for the backward pass of one call.
     ///
     /// To be deterministic, cuDNN stores the gradients of all scores in bfloat16, then the sum of each row.
-    /// With AttentionSizes::any_order it adds to the gradients of queries in float instead. For grouped heads
-    /// it also stores the gradients of keys and values of every query head.
+    /// With AttentionSizes::any_order it adds to the gradients of queries in float instead, and its kernel
+    /// for compute capability 9.0 has a second workspace of that size. For grouped heads it also stores the
+    /// gradients of keys and values of every query head.
     ///
     /// Source: cuDNN's frontend 1.32, scaled_dot_product_flash_attention.h (use_dp_workspace, dQ_accum,
-    /// dK_fullhead)
+    /// dK_fullhead); the second workspace: tests/cuda/cudnn_test.cpp with cuDNN 9
     static std::int64_t attention_gradients(const AttentionSizes& of);
     /// True if Ziggurat's kernels compute heads of this size on tensor cores, in bfloat16 without dropout.
     static constexpr bool has_tensor_cores(std::int64_t head_dim) {

@@ -147,6 +147,7 @@ def as_gemma3(layer, number, config, published):
 def stand_in(kind, changes, published):
     """A Llama, or a Gemma 2, that computes as a model of class `kind`."""
     model = maker("Gemma2" if kind == "Gemma3" else "Llama", **changes)()
+    model.config.use_cache = False
     for number, layer in enumerate(model.model.layers):
         if kind == "Gemma3":
             as_gemma3(layer, number, model.config, published)

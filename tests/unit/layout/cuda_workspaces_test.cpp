@@ -49,7 +49,7 @@ TEST(CudaWorkspaces, BackwardInAnyOrderIsOneCallWithAWorkspaceLinearInTheSequenc
     EXPECT_EQ(piece->kv_heads, of.kv_heads);
     const auto rows = of.batch * of.seq * of.heads;
     EXPECT_EQ(CudaWorkspaces::attention_gradients(of),
-              rows * 128 * 4 + rows * 4 + 2 * rows * 128 * 2 + CudaWorkspaces::attention_forward_bytes);
+              2 * rows * 128 * 4 + rows * 4 + 2 * rows * 128 * 2 + CudaWorkspaces::attention_forward_bytes);
     EXPECT_FALSE(CudaWorkspaces::attention_piece({2, 16384, 32, 8, 128}))
         << "in one order, heads are too large";
 }
