@@ -75,7 +75,9 @@ void apply_preset(Resolution& resolution) {
     }
     if (preset->window > 0) {
         take("model.window", count(preset->window));
-        take("model.full_attention_interval", count(preset->full_attention_interval));
+        if (preset->full_attention_interval > 0) {
+            take("model.full_attention_interval", count(preset->full_attention_interval));
+        }
     }
     if (family.has_attention_scale) {
         take("model.attention_scale", write_real(preset->attention_scale));

@@ -92,7 +92,7 @@ bool computes_on_the_host(const Resolution& at) {
     return at.run.tiers.device != spec::DeviceKind::cuda;
 }
 
-bool computes_no_attention_by_cudnn(const Resolution& at) {
+bool computes_attention_in_one_order(const Resolution& at) {
     return !computes_on_the_host(at) && (at.run.precision.compute != spec::DType::bf16 ||
                                          at.run.model.dropout > 0 || at.run.data.reset_at_document);
 }
@@ -167,7 +167,7 @@ constexpr std::array idle_keys = {
          "Remove it, or compute on a GPU.", "tiers"},
     Idle{"precision.attention_backward", computes_on_the_host, "the host's cores compute",
          "Remove it, or compute on a GPU.", "tiers"},
-    Idle{"precision.attention_backward", computes_no_attention_by_cudnn,
+    Idle{"precision.attention_backward", computes_attention_in_one_order,
          "Ziggurat's kernels compute attention, always in one order",
          "Remove it, or use precision.compute: bf16, model.dropout: 0 and data.reset_at_document: false.",
          "precision data model"},
