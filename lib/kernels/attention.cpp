@@ -19,11 +19,12 @@ void check(const AttentionShape& shape,
            const Dropout& dropout,
            std::array<std::int64_t, 2> out,
            std::array<std::int64_t, 3> lse) {
-    const auto [batch, seq, heads, kv_heads, head_dim, first_head, scale, any_order] = shape;
+    const auto [batch, seq, heads, kv_heads, head_dim, first_head, scale, any_order, score_cap] = shape;
     static_cast<void>(any_order);
     ZG_EXPECTS(batch >= 0 && seq > 0 && head_dim > 0 && kv_heads > 0 && first_head >= 0);
     ZG_EXPECTS(heads % kv_heads == 0);
     ZG_EXPECTS(scale >= 0 && std::isfinite(scale));
+    ZG_EXPECTS(score_cap >= 0 && std::isfinite(score_cap));
     ZG_EXPECTS((qkv == std::array{batch * seq, (heads + 2 * kv_heads) * head_dim}));
     ZG_EXPECTS((out == std::array{batch * seq, heads * head_dim}));
     ZG_EXPECTS((lse == std::array{batch, heads, seq}));

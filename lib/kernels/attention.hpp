@@ -25,6 +25,7 @@ struct AttentionShape {
     std::int64_t first_head = 0;
     float scale = 0;         ///< factor of the scores; 0: 1 / sqrt(head_dim)
     bool any_order = false;  ///< cuDNN's backward may add in an order that changes from call to call
+    float score_cap = 0;     ///< soft cap of the scaled scores: cap tanh(score / cap); 0: none
 
     /// Returns the factor of the scores. All backends take it from here.
     float score_scale() const noexcept {
@@ -34,7 +35,7 @@ struct AttentionShape {
 
 /// Computes out = softmax(scale q k^T + causal mask) v for every sequence and head.
 ///
-/// scale = shape.score_scale()
+/// scale = shape.score_scale(). With shape.score_cap, the scaled scores are capped before the mask.
 ///
 /// Source:   Dao et al., "FlashAttention", 2022, algorithm 1 (running maximum and sum over blocks of keys).
 ///

@@ -16,8 +16,9 @@ bool are_of_rows(VectorAddress<const std::int32_t> targets,
     return targets.extent(0) == rows && (mask.empty() || mask.extent(0) == rows);
 }
 
-bool is_factor(float logit_factor) {
-    return logit_factor > 0 && std::isfinite(logit_factor);
+bool is_valid(const LogitTransform& transform) {
+    return transform.factor > 0 && std::isfinite(transform.factor) && transform.cap >= 0 &&
+           std::isfinite(transform.cap);
 }
 
 }  // namespace
@@ -30,12 +31,12 @@ void cross_entropy(const device::Stream& stream,
                    VectorAddress<const std::uint8_t> mask,
                    ObjectAddress<const StepInputs> inputs,
                    VectorAddress<float> losses,
-                   float logit_factor) {
-    ZG_EXPECTS(is_factor(logit_factor));
+                   const LogitTransform& transform) {
+    ZG_EXPECTS(is_valid(transform));
     ZG_EXPECTS(losses.extent(0) == logits.extent(0) && !inputs.empty());
     ZG_EXPECTS(vocab > 0 && vocab <= logits.extent(1));
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
-    launch<cross_entropy<T>>(stream, logits, vocab, targets, mask, inputs, losses, logit_factor);
+    launch<cross_entropy<T>>(stream, logits, vocab, targets, mask, inputs, losses, transform);
 }
 
 template <class T>
@@ -45,12 +46,12 @@ void cross_entropy_loss_only(const device::Stream& stream,
                              VectorAddress<const std::int32_t> targets,
                              VectorAddress<const std::uint8_t> mask,
                              VectorAddress<float> losses,
-                             float logit_factor) {
-    ZG_EXPECTS(is_factor(logit_factor));
+                             const LogitTransform& transform) {
+    ZG_EXPECTS(is_valid(transform));
     ZG_EXPECTS(losses.extent(0) == logits.extent(0));
     ZG_EXPECTS(vocab > 0 && vocab <= logits.extent(1));
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
-    launch<cross_entropy_loss_only<T>>(stream, logits, vocab, targets, mask, losses, logit_factor);
+    launch<cross_entropy_loss_only<T>>(stream, logits, vocab, targets, mask, losses, transform);
 }
 
 template <class T>
@@ -62,12 +63,12 @@ void cross_entropy_tile(const device::Stream& stream,
                         VectorAddress<const std::uint8_t> mask,
                         Accumulate accumulate,
                         VectorAddress<LossStatistics> statistics,
-                        float logit_factor) {
-    ZG_EXPECTS(is_factor(logit_factor));
+                        const LogitTransform& transform) {
+    ZG_EXPECTS(is_valid(transform));
     ZG_EXPECTS(statistics.size() == logits.extent(0) && vocab > 0);
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
     launch<cross_entropy_tile<T>>(stream, logits, first, vocab, targets, mask, accumulate, statistics,
-                                  logit_factor);
+                                  transform);
 }
 
 void merge_statistics(const device::Stream& stream,
@@ -95,12 +96,12 @@ void cross_entropy_tile_gradient(const device::Stream& stream,
                                  VectorAddress<const std::uint8_t> mask,
                                  VectorAddress<const LossStatistics> statistics,
                                  ObjectAddress<const StepInputs> inputs,
-                                 float logit_factor) {
-    ZG_EXPECTS(is_factor(logit_factor));
+                                 const LogitTransform& transform) {
+    ZG_EXPECTS(is_valid(transform));
     ZG_EXPECTS(statistics.size() == logits.extent(0) && vocab > 0 && !inputs.empty());
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
     launch<cross_entropy_tile_gradient<T>>(stream, logits, first, vocab, targets, mask, statistics, inputs,
-                                           logit_factor);
+                                           transform);
 }
 
 template decltype(cross_entropy<float>) cross_entropy<float>;

@@ -17,6 +17,9 @@ const char* cudnn_obstacle(const AttentionUse& use, const AttentionSizes& sizes,
     if (use.has_dropout) {
         return "cuDNN and tensor cores need model.dropout: 0";
     }
+    if (use.has_softcap) {
+        return "cuDNN and tensor cores need layers without model.softcap.attention";
+    }
     if (use.has_documents) {
         return "cuDNN needs data.reset_at_document: false";
     }
@@ -68,7 +71,8 @@ AttentionUse attention_use(const spec::RunSpec& run, bool trains, std::int64_t w
     return {.is_bfloat16 = run.precision.compute == spec::DType::bf16,
             .has_documents = run.data.reset_at_document,
             .has_window = window > 0,
-            .has_dropout = trains && run.model.dropout > 0};
+            .has_dropout = trains && run.model.dropout > 0,
+            .has_softcap = run.model.softcap.attention > 0};
 }
 
 AttentionChoice choose_attention(const AttentionUse& use,
@@ -82,13 +86,13 @@ AttentionChoice choose_attention(const AttentionUse& use,
     if (obstacle == nullptr) {
         obstacle = "cuDNN is missing or rejects these sizes";
     }
-    if (use.is_bfloat16 && !use.has_dropout && !CudaWorkspaces::has_tensor_cores(sizes.head_dim)) {
+    const bool may_use_tensor_cores = use.is_bfloat16 && !use.has_dropout && !use.has_softcap;
+    if (may_use_tensor_cores && !CudaWorkspaces::has_tensor_cores(sizes.head_dim)) {
         return {AttentionKernel::cuda_cores,
                 "Ziggurat's kernels on tensor cores need a head size that is a multiple of 8 up to 128, and "
                 "cuDNN cannot be used"};
     }
-    const bool has_tensor_cores = use.is_bfloat16 && !use.has_dropout;
-    return {has_tensor_cores ? AttentionKernel::tensor_cores : AttentionKernel::cuda_cores, obstacle};
+    return {may_use_tensor_cores ? AttentionKernel::tensor_cores : AttentionKernel::cuda_cores, obstacle};
 }
 
 }  // namespace ziggurat::layout

@@ -22,6 +22,7 @@ struct AttentionUse {
     bool has_documents = false;  ///< document starts are given: queries attend only to their own document
     bool has_window = false;     ///< queries attend to a window; it is also given as starts
     bool has_dropout = false;    ///< the probability is not 0
+    bool has_softcap = false;    ///< scores are capped (model.softcap.attention)
 
     bool operator==(const AttentionUse&) const = default;
 };

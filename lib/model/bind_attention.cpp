@@ -31,6 +31,7 @@ kernels::AttentionShape shape_of(const Binder<T>& binder, std::int64_t elements)
     shape.first_head = binder.first_of_slice(spec.model.heads);
     shape.head_dim = spec.model.head_dim;
     shape.scale = scale_of(spec.model);
+    shape.score_cap = static_cast<float>(spec.model.softcap.attention);
     shape.any_order = spec.precision.attention_backward == spec::AttentionBackward::fast;
     shape.batch = elements / (shape.seq * (shape.heads + 2 * shape.kv_heads) * shape.head_dim);
     return shape;

@@ -2,6 +2,7 @@
 ///
 /// The logits of all tokens never exist at the same time.
 #include "kernels/cross_entropy.hpp"
+#include "model/logit_transform.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -82,18 +83,18 @@ Kernel bind_loss(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
     const auto& model = binder.spec().model;
     const auto vocab = model.vocab;
-    const auto factor = static_cast<float>(model.multiplier.logits);
+    const auto transform = logit_transform(model);
     const auto targets = use.in<std::int32_t>(Role::targets);
     const auto mask = use.in<std::uint8_t>(Role::mask);
     const auto losses = use.out<float>(Role::losses);
     if (use.writes(Role::d_input)) {
         const auto inputs = use.step_inputs();
         return [=, logits = use.matrix_out<T>(Role::d_input, model.vocab_padded)] {
-            kernels::cross_entropy<T>(stream, logits, vocab, targets, mask, inputs, losses, factor);
+            kernels::cross_entropy<T>(stream, logits, vocab, targets, mask, inputs, losses, transform);
         };
     }
     return [=, logits = use.matrix_in<T>(Role::input, model.vocab_padded)] {
-        kernels::cross_entropy_loss_only<T>(stream, logits, vocab, targets, mask, losses, factor);
+        kernels::cross_entropy_loss_only<T>(stream, logits, vocab, targets, mask, losses, transform);
     };
 }
 

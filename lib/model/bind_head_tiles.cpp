@@ -1,6 +1,7 @@
 /// Products with tiles of the vocabulary, and the loss statistics of each tile.
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
+#include "model/logit_transform.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -71,7 +72,7 @@ Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
         };
     }
     const auto vocab = model.vocab;
-    const auto factor = static_cast<float>(model.multiplier.logits);
+    const auto transform = logit_transform(model);
     const bool is_tile = use.op().column_end > 0;
     const auto width = is_tile ? use.op().column_end - use.op().column_begin
                                : model.vocab_padded / binder.spec().parallel.tensor;
@@ -82,7 +83,7 @@ Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
         return [=, statistics = use.in<kernels::LossStatistics>(Role::statistics),
                 logits = use.matrix_out<T>(Role::d_input, width)] {
             kernels::cross_entropy_tile_gradient<T>(stream, logits, first, vocab, targets, mask, statistics,
-                                                    inputs, factor);
+                                                    inputs, transform);
         };
     }
     // Later columns are accumulated onto the statistics of earlier columns.
@@ -90,7 +91,7 @@ Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
     return [=, statistics = use.out<kernels::LossStatistics>(Role::statistics),
             logits = use.matrix_in<T>(Role::input, width)] {
         kernels::cross_entropy_tile<T>(stream, logits, first, vocab, targets, mask, accumulate, statistics,
-                                       factor);
+                                       transform);
     };
 }
 

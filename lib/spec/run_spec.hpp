@@ -74,6 +74,14 @@ struct Multipliers {
     bool operator==(const Multipliers&) const = default;
 };
 
+/// Soft caps: x becomes cap * tanh(x / cap); 0: none.
+struct Softcap {
+    double attention = 0;  ///< of attention's scores, after their scale
+    double logits = 0;     ///< of logits, after their factor
+
+    bool operator==(const Softcap&) const = default;
+};
+
 /// Low-rank adapters (LoRA) of weights, trained instead of them: y = x (W + alpha / rank B A)^T.
 ///
 /// Source: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021, section 4.1
@@ -123,6 +131,7 @@ struct Model {
     /// Factor of attention's scores; the usual one is 1 / sqrt(head_dim), which 0 stands for too.
     double attention_scale = 0;
     Multipliers multiplier = {};
+    Softcap softcap = {};
     std::int64_t window = 0;  ///< number of tokens to which a token attends, with itself; 0: all before it
     /// Layers n, 2n, 3n ... (from 1) have no window; 0: all layers have it.
     std::int64_t full_attention_interval = 0;

@@ -75,6 +75,12 @@ DECKS = {
         "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-5, "rope_theta": 10000.0, "attention_scale": 0.2,
         "multiplier": {"embedding": 3.5, "residual": 0.45, "logits": 1.4},
     },
+    "gemma2_tiny": {
+        "family": "gemma2", "layers": 3, "hidden": 24, "heads": 4, "kv_heads": 2, "ffn_hidden": 44, "vocab": 75,
+        "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 500.0, "head_dim": 10,
+        "window": 8, "full_attention_interval": 2, "attention_scale": 0.25,
+        "softcap": {"attention": 4.0, "logits": 5.0},
+    },
     "gemma3_tiny": {
         "family": "gemma3", "layers": 3, "hidden": 24, "heads": 3, "kv_heads": 1, "ffn_hidden": 44, "vocab": 77,
         "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 500.0, "head_dim": 10,
@@ -83,7 +89,7 @@ DECKS = {
 }
 SEEDS = {"gpt2_tiny": 20190214, "llama_tiny": 20230227, "gpt_neox_tiny": 20220414, "llama_biased_tiny": 20230200,
          "mistral_window_tiny": 20231010, "qwen2_tiny": 20240701, "qwen3_tiny": 20250515, "smollm3_tiny": 20250724,
-         "gemma_tiny": 20240221, "granite_tiny": 20241021, "gemma3_tiny": 20250312}
+         "gemma_tiny": 20240221, "granite_tiny": 20241021, "gemma2_tiny": 20240627, "gemma3_tiny": 20250312}
 
 
 def initial_weights(model, generator):

@@ -37,6 +37,8 @@ FAMILIES = {
     "gemma": Family(layer_norm=False, biases=False, gate=True, gelu="tanh", gain_offset=1, scales_embedding=True),
     "phi3": Family(layer_norm=False, biases=False, gate=True),
     "smollm3": Family(layer_norm=False, biases=False, gate=True),
+    "gemma2": Family(layer_norm=False, biases=False, gate=True, gelu="tanh", gain_offset=1, scales_embedding=True,
+                     sandwich=True),
     "gemma3": Family(layer_norm=False, biases=False, gate=True, gelu="tanh", gain_offset=1, scales_embedding=True,
                      head_norms=True, sandwich=True),
     "granite": Family(layer_norm=False, biases=False, gate=True),
@@ -45,6 +47,11 @@ FAMILIES = {
 
 # Constant factors of a deck without model.multiplier.
 FACTORS = {"embedding": 1.0, "residual": 1.0, "logits": 1.0}
+
+
+def capped(x, cap):
+    """Soft cap of Gemma 2; without one, x itself."""
+    return cap * torch.tanh(x / cap) if cap else x
 
 
 def head_dim_of(model):
@@ -161,6 +168,7 @@ def logits(model, weights, batch):
             q, k = (rotate(part, positions, theta or model["rope_theta"], fraction) for part in (q, k))
         k, v = (part.repeat_interleave(heads // kv_heads, dim=1) for part in (k, v))
         scores = q @ k.transpose(-1, -2) / (1 / scale if scale else math.sqrt(head_dim))
+        scores = capped(scores, model.get("softcap", {}).get("attention"))
         visible = in_window if has_window else in_document
         scores = scores.masked_fill(~visible[:, None], -math.inf)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(num_seq, seq, -1)
@@ -175,7 +183,7 @@ def logits(model, weights, batch):
         x = x + factors["residual"] * branch(f"{prefix}.mlp.down", inner, f"{prefix}.mlp_post_norm")
     x = norm("final_norm", x)
     head = weights["embedding.token"] if model["tie_embeddings"] else weights["head.weight"]
-    return factors["logits"] * (x @ head.T)
+    return capped(factors["logits"] * (x @ head.T), model.get("softcap", {}).get("logits"))
 
 
 def mean_loss(all_logits, batch):

@@ -56,14 +56,16 @@ __global__ void activations(const float* x, const float* dy, float* y) {
 
 __global__ void losses(const float* x, float* y) {
     const auto i = threadIdx.x;
-    const float slope = slope_of(0.5f);
+    const LogitReader<true> reader{{.factor = 0.5f, .cap = 3.0f}};
+    const float slope = reader.slope();
     LossStatistics kept = no_columns;
     const float before = kept.top;
-    kept.top = x[i] * slope;
-    add_powers(kept, before, relative_power(x[i], slope, kept.top));
+    const float value = reader.read(x[i]);
+    kept.top = reader.exponent(x[i]);
+    add_powers(kept, before, relative_power(value, slope, kept.top));
     const float of_all = log2_sum(kept);
-    y[i] = target_gradient(loss_of(x[i] * slope, of_all), 0.5f) +
-           relative_power(x[i], slope, gradient_pivot(of_all, 0.5f));
+    y[i] = reader.through_cap(target_gradient(loss_of(value * slope, of_all), 0.5f), value) +
+           relative_power(value, slope, gradient_pivot(of_all, 0.5f));
 }
 
 }  // namespace ziggurat::kernels

@@ -244,7 +244,7 @@ TEST_P(Tensor, EvaluatesAndJoinsLogitsAsOneRankDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Families,
                          Tensor,
-                         ::testing::Values("gpt2", "llama", "qwen3", "granite", "gemma3"),
+                         ::testing::Values("gpt2", "llama", "qwen3", "granite", "gemma2", "gemma3"),
                          [](const auto& made) { return made.param; });
 
 }  // namespace

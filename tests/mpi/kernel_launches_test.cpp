@@ -183,7 +183,7 @@ TEST_P(KernelLaunches, InTiles) {
 
 INSTANTIATE_TEST_SUITE_P(Families,
                          KernelLaunches,
-                         testing::Values("gpt2", "llama", "gpt_neox", "granite", "gemma3"));
+                         testing::Values("gpt2", "llama", "gpt_neox", "granite", "gemma2", "gemma3"));
 
 }  // namespace
 }  // namespace ziggurat

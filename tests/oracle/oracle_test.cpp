@@ -66,6 +66,9 @@ spec::RunSpec spec_of(const nlohmann::json& config, const Case& c, int ranks, st
     if (const auto factors = model.find("multiplier"); factors != model.end()) {
         run.model.multiplier = {factors->at("embedding"), factors->at("residual"), factors->at("logits")};
     }
+    if (const auto caps = model.find("softcap"); caps != model.end()) {
+        run.model.softcap = {caps->at("attention"), caps->at("logits")};
+    }
     if (const auto bias = model.find("bias"); bias != model.end()) {
         run.model.bias = {bias->at("qkv"), bias->at("output"), bias->at("mlp")};
     }
@@ -240,6 +243,9 @@ INSTANTIATE_TEST_SUITE_P(Files,
                                            Case{"granite_tiny", f32, 3, none},
                                            Case{"granite_tiny", f32, 1, full},
                                            Case{"granite_tiny", bf16, 3, none},
+                                           Case{"gemma2_tiny", f32, 3, none},
+                                           Case{"gemma2_tiny", f32, 1, selective},
+                                           Case{"gemma2_tiny", bf16, 1, full},
                                            Case{"gemma3_tiny", f32, 3, none},
                                            Case{"gemma3_tiny", f32, 3, selective},
                                            Case{"gemma3_tiny", bf16, 1, full}),

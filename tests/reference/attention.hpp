@@ -13,6 +13,7 @@ namespace ziggurat::reference {
 struct AttentionHead {
     std::size_t seq, head_dim;
     double scale;  ///< factor of the scores
+    double cap;    ///< soft cap of the scaled scores; 0: none
     std::vector<double> q, k, v;
     std::function<std::size_t(std::size_t query)> first_key;
     std::function<double(std::size_t query, std::size_t key)> factor;  ///< dropout factor of the weight
@@ -22,7 +23,13 @@ struct AttentionHead {
         for (std::size_t d = 0; d < head_dim; ++d) {
             sum += q[query * head_dim + d] * k[key * head_dim + d];
         }
-        return scale * sum;
+        return cap > 0 ? cap * std::tanh(scale * sum / cap) : scale * sum;
+    }
+
+    /// Returns the derivative of a score by the product of query and key.
+    double slope(double score) const {
+        const double tangent = cap > 0 ? score / cap : 0;
+        return scale * (1 - tangent * tangent);
     }
 
     /// Returns the log of the sum of exp(score) over the keys that `query` attends to.
@@ -76,7 +83,7 @@ inline AttentionGradient attention_backward(const AttentionHead& head, const std
             mean += weight[key] * d_weight[key];
         }
         for (std::size_t key = head.first_key(query); key <= query; ++key) {
-            const double d_score = weight[key] * (d_weight[key] - mean) * head.scale;
+            const double d_score = weight[key] * (d_weight[key] - mean) * head.slope(head.score(query, key));
             for (std::size_t i = 0; i < n; ++i) {
                 d.q[query * n + i] += d_score * head.k[key * n + i];
                 d.k[key * n + i] += d_score * head.q[query * n + i];

@@ -75,6 +75,11 @@ spec::RunSpec tiny_run(const std::string& family,
         run.model.full_attention_interval = 2;
         run.model.window_rope_theta = 30;
     }
+    if (described.has_softcap()) {
+        run.model.window = 4;
+        run.model.full_attention_interval = 2;
+        run.model.softcap = {.attention = 0.6, .logits = 0.4};
+    }
     if (described.has_multipliers) {
         run.model.multiplier = {.embedding = 1.5, .residual = 0.4, .logits = 0.7};
     }

@@ -21,6 +21,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Returns null for 0, which stands for "none".
+template <class Number>
+Json or_null(Number number) {
+    return number > 0 ? Json(number) : Json(nullptr);
+}
+
 /// Returns the value of a deck key.
 Json value_of(const spec::Model& model, std::string_view deck_key) {
     const struct {
@@ -31,12 +37,14 @@ Json value_of(const spec::Model& model, std::string_view deck_key) {
                   {"model.heads", model.heads},
                   {"model.kv_heads", model.kv_heads},
                   {"model.head_dim", model.head_dim},
-                  {"model.window", model.window > 0 ? Json(model.window) : Json(nullptr)},
+                  {"model.window", or_null(model.window)},
                   {"model.bias.qkv", model.bias.qkv},
                   {"model.bias.output", model.bias.output},
                   {"model.bias.mlp", model.bias.mlp},
                   {"model.attention_scale",
                    model.attention_scale > 0 ? model.attention_scale : model.usual_attention_scale()},
+                  {"model.softcap.attention", or_null(model.softcap.attention)},
+                  {"model.softcap.logits", or_null(model.softcap.logits)},
                   {"model.multiplier.embedding", model.multiplier.embedding},
                   {"model.multiplier.residual", model.multiplier.residual},
                   {"model.multiplier.logits", model.multiplier.logits},
@@ -136,7 +144,7 @@ void write_windows(Json& document, const layout::FamilyDescriptor& family, const
     }
     const auto interval = model.full_attention_interval;
     const bool has_one_kind = !has_window || interval == 0 || interval > model.layers;
-    if (has_one_kind && published.window_pattern == nullptr) {
+    if (has_one_kind && published.usual_window_pattern == 0) {
         return;
     }
     if (!published.has_layer_types) {

@@ -50,12 +50,18 @@ std::set<std::string> optional_names(const spec::Model& model) {
 }  // namespace
 
 HfWeights::HfWeights(const std::string& folder, const spec::Model& model)
-    : prefix_{layout::family_of(model).published.prefix},
+    : published_{layout::family_of(model).published},
+      prefix_{published_.prefix},
       folder_{folder, optional_names(model)},
       layouts_{hf_layouts(model)} {
     const auto& family = layout::family_of(model);
-    has_prefix_ = std::ranges::any_of(folder_.tensors(),
-                                      [&](const auto& each) { return each.first.starts_with(prefix_); });
+    const auto any_starts_with = [&](std::string_view prefix) {
+        return std::ranges::any_of(folder_.tensors(),
+                                   [&](const auto& each) { return each.first.starts_with(prefix); });
+    };
+    const auto& wrapper = published_.wrapper;
+    is_wrapped_ = wrapper.model_type != nullptr && any_starts_with(wrapper.prefix);
+    has_prefix_ = is_wrapped_ || any_starts_with(prefix_);
     std::set<std::string> known = optional_names(model);
     for (std::size_t k = 0; k < layouts_.size(); ++k) {
         const auto& layout = layouts_[k];
@@ -67,7 +73,7 @@ HfWeights::HfWeights(const std::string& folder, const spec::Model& model)
         }
     }
     for (const auto& [name, at] : folder_.tensors()) {
-        if (!known.contains(name)) {
+        if (!known.contains(name) && !is_left_out(name)) {
             unsupported(folder, fmt::format("it has a tensor '{}', which {} does not have here",
                                             printable(name), family.name));
         }
@@ -77,9 +83,17 @@ HfWeights::HfWeights(const std::string& folder, const spec::Model& model)
     }
 }
 
+bool HfWeights::is_left_out(const std::string& name) const {
+    return is_wrapped_ && std::ranges::any_of(published_.wrapper.others,
+                                              [&](const char* prefix) { return name.starts_with(prefix); });
+}
+
 const LocatedTensor* HfWeights::find(const std::string& name) const {
     const bool is_shortened = !has_prefix_ && name.starts_with(prefix_);
-    const auto found = folder_.tensors().find(is_shortened ? name.substr(prefix_.size()) : name);
+    const auto stored = is_wrapped_    ? published_.wrapper.prefix + name
+                        : is_shortened ? name.substr(prefix_.size())
+                                       : name;
+    const auto found = folder_.tensors().find(stored);
     return found == folder_.tensors().end() ? nullptr : &found->second;
 }
 

@@ -12,6 +12,7 @@
 #include "checkpoint/hf/hf_layout.hpp"
 #include "checkpoint/hf/model_folder.hpp"
 #include "checkpoint/piece.hpp"
+#include "layout/families/hf_format.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::checkpoint::hf {
@@ -57,6 +58,8 @@ class HfWeights {
         LocatedTensor at;
     };
 
+    /// True if the tensor belongs to another part of a model of text and images.
+    bool is_left_out(const std::string& name) const;
     /// Returns the tensor `name` in the files; nullptr if it does not exist.
     const LocatedTensor* find(const std::string& name) const;
     /// Returns the tensor of `layout`.
@@ -68,9 +71,11 @@ class HfWeights {
 
     void read_box(const Place& place, const PieceTarget& target, const Box& box, std::int64_t offset_bytes);
 
+    const layout::Published& published_;
     std::string prefix_;  ///< prefix of the family's names
     ModelFolder folder_;
-    bool has_prefix_ = true;  ///< true if the names in the files have it
+    bool is_wrapped_ = false;  ///< the files hold a model of text and images
+    bool has_prefix_ = true;   ///< true if the names in the files have it
     std::vector<HfLayout> layouts_;
     std::map<std::string, Place> places_;  ///< by model tensor name
     std::int64_t bytes_read_ = 0;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "deck/files/hf_config.hpp"
 
@@ -21,6 +22,8 @@ class ConfigReading {
     ConfigReading(HfConfig& config, Json document) : config_{config}, document_(std::move(document)) {}
 
     const Json& document() const noexcept { return document_; }
+    /// Reads on in `part`, which is a map of the document.
+    void replace_document(Json part) { document_ = std::move(part); }
 
     /// Returns the value of `key`; nullptr if `map` is not a map or does not have the key.
     static const Json* find(const Json& map, const std::string& key);

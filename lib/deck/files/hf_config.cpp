@@ -50,8 +50,10 @@ class Reading {
             return;
         }
         const auto all = layout::families();
-        const auto family = std::find_if(
-            all.begin(), all.end(), [&](const auto* each) { return *type == each->published.model_type; });
+        const auto family = std::ranges::find_if(all, [&](const auto* each) {
+            const char* const wrapper = each->published.wrapper.model_type;
+            return *type == each->published.model_type || (wrapper != nullptr && *type == wrapper);
+        });
         if (family == all.end()) {
             std::vector<std::string> names;
             for (const auto* each : all) {
@@ -64,6 +66,9 @@ class Reading {
             return;
         }
         reading_.record("model.family", (*family)->name, "model_type");
+        if (*type != (*family)->published.model_type && !take_text_part((*family)->published)) {
+            return;
+        }
         for (const auto& key : (*family)->published.keys) {
             const std::string_view by_others[] = {"model.window", window_theta_key};
             if (key.in_rope_parameters == nullptr && std::ranges::count(by_others, key.deck_key) == 0) {
@@ -96,6 +101,22 @@ class Reading {
     }
 
   private:
+    /// Reads on in the map of the text part. Returns false, after an error, if the file does not have it.
+    bool take_text_part(const layout::Published& published) {
+        const char* const name = published.wrapper.text_config;
+        const Json* part = ConfigReading::find_value(reading_.document(), name);
+        const Json* type = part == nullptr ? nullptr : ConfigReading::find_value(*part, "model_type");
+        if (part == nullptr || !part->is_object() || (type != nullptr && *type != published.model_type)) {
+            reading_.report_finding(
+                name, fmt::format("{} is not that of a model of type {}", name, published.model_type),
+                fmt::format("model_type \"{}\" has its text part there", published.wrapper.model_type),
+                "Fetch the model again.");
+            return false;
+        }
+        reading_.replace_document(*part);
+        return true;
+    }
+
     /// Records the key's value, found by its name or its alias.
     void take(const layout::HfKey& key) {
         const auto& document = reading_.document();
@@ -118,10 +139,10 @@ class Reading {
         }
         const std::string_view fallback = key.fallback == nullptr ? "" : key.fallback;
         const bool is_null = value != nullptr && value->is_null();
-        if (value == nullptr || (is_null && (fallback.empty() || fallback == "auto"))) {
+        if (is_null && key.on_null != nullptr) {
+            reading_.record(key.deck_key, key.on_null, name);
+        } else if (value == nullptr || (is_null && (fallback.empty() || fallback == "auto"))) {
             take_fallback(key);
-        } else if (is_null && key.deck_key == std::string_view{"model.kv_heads"}) {
-            reading_.record(key.deck_key, "auto", "");
         } else if (is_null && (fallback == "true" || fallback == "false")) {
             reading_.record(key.deck_key, "false", name);  // as Python evaluates None
         } else if (key.form != layout::HfForm::same) {

@@ -38,7 +38,7 @@ class Windows {
             refuse(types_name, *types, "sliding_window holds for all layers here");
         } else if (published_.full_layers != nullptr && window.text != "none") {
             take_first_layers(window);
-        } else if (published_.window_pattern != nullptr && window.text != "none") {
+        } else if (published_.usual_window_pattern > 0 && window.text != "none") {
             take_pattern(window);
         } else {
             record(window, "none", "");
@@ -149,7 +149,7 @@ class Windows {
     /// Takes n: layers n, 2n, 3n ... have no window.
     void take_pattern(const Size& window) {
         const char* const name = published_.window_pattern;
-        const Json* stated = value(name);
+        const Json* stated = name == nullptr ? nullptr : value(name);
         const Json n = stated == nullptr ? Json(published_.usual_window_pattern) : *stated;
         if (!n.is_number_integer() || n < 1) {
             refuse(name, n, "a positive number of layers is expected there");

@@ -82,6 +82,11 @@ void apply_preset(Resolution& resolution) {
     if (family.has_attention_scale) {
         take("model.attention_scale", write_real(preset->attention_scale));
     }
+    if (family.has_softcap()) {
+        const auto cap = [](double value) { return value > 0 ? write_real(value) : "none"; };
+        take("model.softcap.attention", cap(preset->softcap.attention));
+        take("model.softcap.logits", cap(preset->softcap.logits));
+    }
     if (family.has_multipliers) {
         take("model.multiplier.embedding", write_real(preset->multiplier.embedding));
         take("model.multiplier.residual", write_real(preset->multiplier.residual));
@@ -242,6 +247,28 @@ void resolve_factors(Resolution& resolution) {
                         .logits = values.real("model.multiplier.logits")};
 }
 
+void resolve_softcaps(Resolution& resolution) {
+    spec::Model& model = resolution.run.model;
+    Values& values = resolution.values;
+    const auto& family = layout::family_of(model);
+    const struct {
+        const char* key;
+        double spec::Softcap::*cap;
+    } caps[] = {{"model.softcap.attention", &spec::Softcap::attention},
+                {"model.softcap.logits", &spec::Softcap::logits}};
+    for (const auto& [key, cap] : caps) {
+        if (!family.has_softcap()) {
+            resolution.erase_default(key);
+            continue;
+        }
+        if (resolution.is_auto(key)) {
+            const double usual = family.softcap.*cap;
+            values.set_resolved(key, usual, write_real(usual), "value of the family");
+        }
+        model.softcap.*cap = values.is_keyword(key, "none") ? 0 : values.real(key);
+    }
+}
+
 /// Resolves what only some families leave to the deck.
 void resolve_parts(Resolution& resolution) {
     spec::Model& model = resolution.run.model;
@@ -318,6 +345,7 @@ void resolve_model(Resolution& resolution) {
     resolve_positions(resolution);
     resolve_parts(resolution);
     resolve_factors(resolution);
+    resolve_softcaps(resolution);
     model.dropout = values.real("model.dropout");
     model.init_std = values.real("model.init_std");
     model.embedding_gradient = values.real("model.embedding_gradient");

@@ -139,6 +139,8 @@ void parts_are_those_of_the_family(const Resolution& at) {
          [](const Family& f) { return f.no_rope_interval >= 0; }},
         {"model.attention_scale", "scales scores by 1 / sqrt(head_dim)",
          [](const Family& f) { return f.has_attention_scale; }},
+        {"model.softcap.attention", "has no soft caps", [](const Family& f) { return f.has_softcap(); }},
+        {"model.softcap.logits", "has no soft caps", [](const Family& f) { return f.has_softcap(); }},
         {"model.multiplier.embedding", "has no constant factors",
          [](const Family& f) { return f.has_multipliers; }},
         {"model.multiplier.residual", "has no constant factors",
@@ -225,7 +227,8 @@ constexpr std::array rules = {
          "model.hidden model.heads model.head_dim model.family model.rotary_fraction"},
     Rule{parts_are_those_of_the_family,
          "model.family model.bias model.window model.full_attention_interval model.window_rope_theta "
-         "model.no_rope_interval model.attention_scale model.multiplier"},
+         "model.no_rope_interval model.attention_scale model.softcap "
+         "model.multiplier"},
     Rule{layers_without_a_window_have_neighbours_with_one, "model.window model.full_attention_interval"},
     Rule{query_heads_share_key_heads_evenly, "model.heads model.kv_heads model.family"},
     Rule{sequences_fit_the_model, "data.seq model.max_seq"},

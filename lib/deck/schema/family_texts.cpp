@@ -117,6 +117,14 @@ bool has_multipliers(const FamilyDescriptor& family) {
     return family.has_multipliers;
 }
 
+bool has_softcap(const FamilyDescriptor& family) {
+    return family.has_softcap();
+}
+
+std::string softcap(const FamilyDescriptor& family) {
+    return fmt::format("{} and {}", family.softcap.attention, family.softcap.logits);
+}
+
 bool can_leave_rope_out(const FamilyDescriptor& family) {
     return family.no_rope_interval >= 0;
 }
@@ -200,6 +208,9 @@ FamilyTexts make() {
                     joined(names_of(has_attention_scale), "and"));
     texts.multiplier = fmt::format("Constant factors of parts of the model; {} only.",
                                    joined(names_of(has_multipliers), "and"));
+    texts.softcap =
+        fmt::format("Soft caps: x becomes cap tanh(x / cap); auto is {} for attention and logits. {} only.",
+                    joined(shared(softcap, has_softcap), "or"), joined(names_of(has_softcap), "and"));
     return texts;
 }
 

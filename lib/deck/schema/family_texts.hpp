@@ -18,7 +18,7 @@ struct FamilyTexts {
     std::string families;  ///< text of model.family; the following ones are those of other keys
     std::string ffn_hidden, ties, norm_epsilon, rope_theta, rotary_fraction, dropout, head_dim,
         no_rope_interval, window, full_attention_interval, window_rope_theta, bias, attention_scale,
-        multiplier;
+        multiplier, softcap;
     std::string rope_scalings;  ///< keywords of model.rope_scaling.kind
     std::string rope_scaling, rope_factor, low_freq_factor, high_freq_factor, original_max_seq;
 };

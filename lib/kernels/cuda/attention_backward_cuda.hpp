@@ -55,7 +55,7 @@ __device__ void weigh(const AttentionArguments<T>& of,
                       float* weights,  // null: not requested
                       float* d_scores) {
     const int own_key = first_key + thread_x() * Tile::keys_each;
-    const float scale = of.scale * log2_of_e;
+    const float scale = of.scores.slope;
 #pragma unroll
     for (int i = 0; i < Tile::rows_each; ++i) {
         const int row = thread_y() + i * Tile::columns;
@@ -68,12 +68,14 @@ __device__ void weigh(const AttentionArguments<T>& of,
 #pragma unroll
         for (int j = 0; j < Tile::keys_each; ++j) {
             const bool sees = exists && start <= own_key + j && own_key + j <= query;
-            const float weight = sees ? exp2_not_large(std::fma(scores[i][j], scale, -pivot)) : 0.0f;
+            const float score = of.scores.read(scores[i][j]);
+            const float weight = sees ? exp2_not_large(std::fma(score, scale, -pivot)) : 0.0f;
             const int at = row * Tile::scores_step + thread_x() + j * row_threads;
             if (weights != nullptr) {
                 weights[at] = float(T(weight * factor[j]));
             }
-            d_scores[at] = sees ? weight * std::fma(d_weights[i][j], factor[j], -products[row]) : 0.0f;
+            const float d_score = weight * std::fma(d_weights[i][j], factor[j], -products[row]);
+            d_scores[at] = sees ? d_score * of.scores.derivative(score) : 0.0f;
         }
     }
 }

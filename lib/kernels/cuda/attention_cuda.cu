@@ -58,6 +58,7 @@ AttentionArguments<T> arguments(const AttentionShape& shape,
             .document_starts = document_starts.empty() ? nullptr : document_starts.data,
             .dropout = dropout,
             .scale = shape.score_scale(),
+            .scores = SoftcapReader::of(shape.score_scale(), shape.score_cap),
             .is_aligned = are_rows_aligned(shape.head_dim, qkv.data, others...)};
 }
 
@@ -80,10 +81,13 @@ CudnnAttention* cudnn_for(const device::Stream& stream, const AttentionShape& sh
 
 /// Returns the use of a call. Starts of windows are like those of documents.
 template <class T>
-layout::AttentionUse use_of(TensorRef<const std::int32_t, 1> document_starts, const DropoutView& dropout) {
+layout::AttentionUse use_of(const AttentionShape& shape,
+                            TensorRef<const std::int32_t, 1> document_starts,
+                            const DropoutView& dropout) {
     return {.is_bfloat16 = std::is_same_v<T, tensor::bfloat16>,
             .has_documents = !document_starts.empty(),
-            .has_dropout = dropout.probability != 0};
+            .has_dropout = dropout.probability != 0,
+            .has_softcap = shape.score_cap > 0};
 }
 
 }  // namespace
@@ -120,7 +124,7 @@ void attention_forward(const device::Stream& stream,
                        TensorRef<T, 2> out,
                        TensorRef<float, 3> lse,
                        std::span<std::byte> workspace) {
-    const auto kernel = cuda::prepare_attention<T>(stream, shape, use_of<T>(document_starts, dropout));
+    const auto kernel = cuda::prepare_attention<T>(stream, shape, use_of<T>(shape, document_starts, dropout));
     const auto of = arguments(shape, qkv, document_starts, dropout);
     if constexpr (may_be_cudnn<T>) {
         if (kernel == AttentionKernel::cudnn) {
@@ -153,7 +157,7 @@ void attention_backward(const device::Stream& stream,
                         TensorRef<const float, 3> lse,
                         TensorRef<T, 2> d_qkv,
                         std::span<std::byte> workspace) {
-    const auto kernel = cuda::prepare_attention<T>(stream, shape, use_of<T>(document_starts, dropout));
+    const auto kernel = cuda::prepare_attention<T>(stream, shape, use_of<T>(shape, document_starts, dropout));
     if constexpr (may_be_cudnn<T>) {
         if (kernel == AttentionKernel::cudnn) {
             cudnn_for<T>(stream, shape)

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(Tile::threads, 1)
     const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x / heads)) * Tile::queries;
     const int end_key = first_query + Tile::queries < seq ? first_query + Tile::queries : seq;
     const WeightDropout<Tile> dropout{of, batch, head};
-    const float scale = of.scale * log2_of_e;
+    const float scale = of.scores.slope;
 
     load_tile<Tile, Tile::queries, false>(of.query(of.qkv, batch, head), first_query, seq, of.head_dim(),
                                           of.is_aligned, queries);
@@ -43,6 +43,7 @@ __global__ void __launch_bounds__(Tile::threads, 1)
         __syncthreads();
         float scores[Tile::rows_each][Tile::keys_each];
         multiply<Tile>(queries, keys, scores);
+        read_scores<Tile>(of.scores, scores);
         const int own_key = key + thread_x() * Tile::keys_each;
 #pragma unroll
         for (int i = 0; i < Tile::rows_each; ++i) {

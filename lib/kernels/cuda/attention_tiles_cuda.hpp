@@ -12,6 +12,7 @@
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/element/dropout.hpp"
+#include "kernels/element/softcap.hpp"
 #include "kernels/element/vector_math.hpp"
 #include "tensor/tensor_ref.hpp"
 
@@ -65,7 +66,8 @@ struct AttentionArguments {
     const std::int32_t* document_starts;  // null: all 0
     DropoutView dropout;
     float scale;
-    bool is_aligned;  // packs of all heads are aligned
+    SoftcapReader scores;  // with `scale` and the cap of the shape
+    bool is_aligned;       // packs of all heads are aligned
 
     __host__ __device__ int seq() const { return static_cast<int>(shape.seq); }
     __device__ int head_dim() const { return static_cast<int>(shape.head_dim); }
@@ -200,6 +202,21 @@ __device__ void multiply(const float* left,
                     scores[i][j] = std::fma(a[i].element[e], b.element[e], scores[i][j]);
                 }
             }
+        }
+    }
+}
+
+/// Converts products to what `reader` reads of them.
+template <class Tile>
+__device__ void read_scores(const SoftcapReader& reader, float (&scores)[Tile::rows_each][Tile::keys_each]) {
+    if (!reader.has_cap()) {
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < Tile::rows_each; ++i) {
+#pragma unroll
+        for (int j = 0; j < Tile::keys_each; ++j) {
+            scores[i][j] = reader.read(scores[i][j]);
         }
     }
 }

@@ -57,8 +57,8 @@ struct Chunks {
 };
 
 /// Returns the maximum and the sum of powers of up to `chunk` columns, with equal bits in all lanes.
-template <class T>
-__device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_aligned, float slope) {
+template <class T, class Reader>
+__device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_aligned, const Reader& reader) {
     const int lane_begin = static_cast<int>(threadIdx.x) % warp_size * pack;
     RawPack<T> raw[packs_of_lane];
     int left[packs_of_lane];
@@ -78,13 +78,14 @@ __device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_ali
             top = i < left[k] ? fmaxf(top, raw[k][i]) : top;
         }
     }
-    const float pivot = warp_max(top) * slope;
+    const float slope = reader.slope();
+    const float pivot = reader.exponent(warp_max(top));
     float sum = 0;
 #pragma unroll
     for (int k = 0; k < packs_of_lane; ++k) {
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-            sum += i < left[k] ? relative_power(raw[k][i], slope, pivot) : 0.0f;
+            sum += i < left[k] ? relative_power(reader.read(raw[k][i]), slope, pivot) : 0.0f;
         }
     }
     return {pivot, warp_sum(sum), 0};
@@ -94,16 +95,20 @@ __device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_ali
 ///
 /// The effects of all chunks on the sum are computed in parallel, because they do not depend on its value.
 /// All threads of the block must call it with the same `kept`; all get the result.
-template <class T>
-__device__ void add_columns(
-    const T* x, std::int64_t count, bool is_aligned, float slope, Chunks& chunks, LossStatistics& kept) {
+template <class T, class Reader>
+__device__ void add_columns(const T* x,
+                            std::int64_t count,
+                            bool is_aligned,
+                            const Reader& reader,
+                            Chunks& chunks,
+                            LossStatistics& kept) {
     const auto all = (count + chunk - 1) / chunk;
     for (std::int64_t first = 0; first < all; first += chunks_at_once) {
         const auto some = static_cast<int>(all - first < chunks_at_once ? all - first : chunks_at_once);
         for (int c = threadIdx.x / warp_size; c < some; c += warps_of_block()) {
             const auto begin = (first + c) * chunk;
             const auto left = static_cast<int>(count - begin < chunk ? count - begin : chunk);
-            const auto of = statistics_of_chunk(x + begin, left, is_aligned, slope);
+            const auto of = statistics_of_chunk(x + begin, left, is_aligned, reader);
             if (threadIdx.x % warp_size == 0) {
                 chunks.top[c] = of.top;
                 chunks.sum[c] = of.sum;
@@ -140,15 +145,15 @@ __device__ void fill_with_zeros(T* x, std::int64_t count, bool is_aligned) {
     }
 }
 
-/// Computes x = scale * (softmax(factor x) - onehot(target)); 0 for columns from `valid` on.
+/// Computes x = scale * (softmax(z) - onehot(target)), through the cap; 0 for columns from `valid` on.
 ///
 /// Same as the host's gradient_row.
-template <class T>
+template <class T, class Reader>
 __device__ void gradient_row(T* x,
                              std::int64_t valid,
                              std::int64_t padded,
                              std::int64_t target,
-                             float slope,
+                             const Reader& reader,
                              float log2_of_sum,
                              float scale,
                              bool is_aligned) {
@@ -157,6 +162,7 @@ __device__ void gradient_row(T* x,
         return;
     }
     const float pivot = gradient_pivot(log2_of_sum, scale);
+    const float slope = reader.slope();
     constexpr int at_once = 2;  // packs of a thread
     const int step = static_cast<int>(blockDim.x) * pack;
     for (std::int64_t begin = threadIdx.x * pack; begin < padded; begin += at_once * step) {
@@ -178,10 +184,13 @@ __device__ void gradient_row(T* x,
             raw[k].to_floats(value);
 #pragma unroll
             for (int i = 0; i < pack; ++i) {
+                const float read = reader.read(value[i]);
                 if (first + i == target) {
-                    value[i] = target_gradient(loss_of(value[i] * slope, log2_of_sum), scale);
+                    const float gradient = target_gradient(loss_of(read * slope, log2_of_sum), scale);
+                    value[i] = reader.through_cap(gradient, read);
                 } else {
-                    value[i] = first + i < valid ? relative_power(value[i], slope, pivot) : 0.0F;
+                    const float gradient = reader.through_cap(relative_power(read, slope, pivot), read);
+                    value[i] = first + i < valid ? gradient : 0.0F;
                 }
             }
             store_some(x + first, static_cast<int>(padded - first < pack ? padded - first : pack), is_aligned,
@@ -191,12 +200,13 @@ __device__ void gradient_row(T* x,
 }
 
 /// One block for each row; `logits` become gradients unless `inputs` is null.
-template <class T, class Logits>
+template <class T, class Logits, class Reader>
 __global__ void __launch_bounds__(max_threads) whole_rows(LossRow of,
                                                           Logits* logits,
                                                           std::int64_t padded,
                                                           bool is_aligned,
                                                           const StepInputs* inputs,
+                                                          Reader reader,
                                                           float logit_factor,
                                                           float* losses) {
     __shared__ Chunks chunks;
@@ -211,28 +221,28 @@ __global__ void __launch_bounds__(max_threads) whole_rows(LossRow of,
         }
         return;
     }
-    const float slope = slope_of(logit_factor);
     LossStatistics kept = no_columns;
-    add_columns<T>(x, of.vocab, is_aligned, slope, chunks, kept);
+    add_columns<T>(x, of.vocab, is_aligned, reader, chunks, kept);
     const float log2_of_sum = of.has_target(row) ? log2_sum(kept) : NAN;
     if (threadIdx.x == 0) {
-        losses[row] = loss_of(of.has_target(row) ? float(x[of.targets[row]]) * slope : 0.0f, log2_of_sum);
+        const float target = of.has_target(row) ? reader.exponent(float(x[of.targets[row]])) : 0.0f;
+        losses[row] = loss_of(target, log2_of_sum);
     }
     __syncthreads();  // all have read the target's logit
     if constexpr (!std::is_const_v<Logits>) {
-        gradient_row(x, of.vocab, padded, of.targets[row], slope, log2_of_sum,
+        gradient_row(x, of.vocab, padded, of.targets[row], reader, log2_of_sum,
                      inputs->loss_scale * logit_factor, is_aligned);
     }
 }
 
-template <class T>
+template <class T, class Reader>
 __global__ void __launch_bounds__(threads) tile_of_rows(LossRow of,
                                                         const T* logits,
                                                         std::int64_t first,
                                                         std::int64_t width,
                                                         bool is_aligned,
                                                         Accumulate accumulate,
-                                                        float slope,
+                                                        Reader reader,
                                                         LossStatistics* statistics) {
     __shared__ Chunks chunks;
     const std::int64_t row = blockIdx.x;
@@ -245,12 +255,12 @@ __global__ void __launch_bounds__(threads) tile_of_rows(LossRow of,
         const T* x = logits + row * width;
         const auto to_end = of.vocab > first ? of.vocab - first : 0;
         const auto valid = to_end < width ? to_end : width;
-        add_columns<T>(x, valid, is_aligned, slope, chunks, kept);
+        add_columns<T>(x, valid, is_aligned, reader, chunks, kept);
         const auto target = of.targets[row] - first;
         if (!of.has_target(row)) {
             kept.sum = NAN;
         } else if (0 <= target && target < valid) {
-            kept.at_target = float(x[target]) * slope;
+            kept.at_target = reader.exponent(float(x[target]));
         }
     }
     if (threadIdx.x == 0) {
@@ -258,7 +268,7 @@ __global__ void __launch_bounds__(threads) tile_of_rows(LossRow of,
     }
 }
 
-template <class T>
+template <class T, class Reader>
 __global__ void __launch_bounds__(threads) gradients_of_tile(LossRow of,
                                                              T* logits,
                                                              std::int64_t first,
@@ -266,6 +276,7 @@ __global__ void __launch_bounds__(threads) gradients_of_tile(LossRow of,
                                                              bool is_aligned,
                                                              const LossStatistics* statistics,
                                                              const StepInputs* inputs,
+                                                             Reader reader,
                                                              float logit_factor) {
     const std::int64_t row = blockIdx.x;
     T* x = logits + row * width;
@@ -274,7 +285,7 @@ __global__ void __launch_bounds__(threads) gradients_of_tile(LossRow of,
         return;
     }
     const auto to_end = of.vocab > first ? of.vocab - first : 0;
-    gradient_row(x, to_end < width ? to_end : width, width, of.targets[row] - first, slope_of(logit_factor),
+    gradient_row(x, to_end < width ? to_end : width, width, of.targets[row] - first, reader,
                  log2_sum(statistics[row]), inputs->loss_scale * logit_factor, is_aligned);
 }
 
@@ -312,23 +323,27 @@ void cross_entropy(const device::Stream& stream,
                    TensorRef<const std::uint8_t, 1> mask,
                    const StepInputs* inputs,
                    TensorRef<float, 1> losses,
-                   float logit_factor) {
+                   const LogitTransform& transform) {
     if constexpr (sizeof(T) == 2) {
         const auto columns = logits.extent(1);
-        if (are_rows_aligned(columns, logits.data) && columns <= KeptRows::max_columns) {
+        if (transform.cap == 0 && are_rows_aligned(columns, logits.data) &&
+            columns <= KeptRows::max_columns) {
             const KeptRows by{columns, max_shared_bytes(stream)};
             const auto kernel =
                 by.is_short ? kept_rows<KeptRows::short_threads, 2> : kept_rows<KeptRows::long_threads, 1>;
             launch_grid(stream, "cross_entropy", by.grid(logits.extent(0)), kernel,
                         row_of(vocab, targets, mask), logits.data, logits.extent(0), columns, by.kept_chunks,
-                        inputs, logit_factor, losses.data);
+                        inputs, transform.factor, losses.data);
             return;
         }
     }
-    launch_grid(stream, "cross_entropy",
-                whole_rows_grid(logits.extent(0), logits.extent(1) * static_cast<std::int64_t>(sizeof(T))),
-                whole_rows<T, T>, row_of(vocab, targets, mask), logits.data, logits.extent(1),
-                are_rows_aligned(logits.extent(1), logits.data), inputs, logit_factor, losses.data);
+    with_reader(transform, [&](auto reader) {
+        launch_grid(
+            stream, "cross_entropy",
+            whole_rows_grid(logits.extent(0), logits.extent(1) * static_cast<std::int64_t>(sizeof(T))),
+            whole_rows<T, T, decltype(reader)>, row_of(vocab, targets, mask), logits.data, logits.extent(1),
+            are_rows_aligned(logits.extent(1), logits.data), inputs, reader, transform.factor, losses.data);
+    });
 }
 
 template <class T>
@@ -338,11 +353,13 @@ void cross_entropy_loss_only(const device::Stream& stream,
                              TensorRef<const std::int32_t, 1> targets,
                              TensorRef<const std::uint8_t, 1> mask,
                              TensorRef<float, 1> losses,
-                             float logit_factor) {
-    launch_grid(stream, "cross_entropy_loss_only", {logits.extent(0), threads}, whole_rows<T, const T>,
-                row_of(vocab, targets, mask), logits.data, logits.extent(1),
-                are_rows_aligned(logits.extent(1), logits.data), static_cast<const StepInputs*>(nullptr),
-                logit_factor, losses.data);
+                             const LogitTransform& transform) {
+    with_reader(transform, [&](auto reader) {
+        launch_grid(stream, "cross_entropy_loss_only", {logits.extent(0), threads},
+                    whole_rows<T, const T, decltype(reader)>, row_of(vocab, targets, mask), logits.data,
+                    logits.extent(1), are_rows_aligned(logits.extent(1), logits.data),
+                    static_cast<const StepInputs*>(nullptr), reader, transform.factor, losses.data);
+    });
 }
 
 template <class T>
@@ -354,11 +371,13 @@ void cross_entropy_tile(const device::Stream& stream,
                         TensorRef<const std::uint8_t, 1> mask,
                         Accumulate accumulate,
                         std::span<LossStatistics> statistics,
-                        float logit_factor) {
-    launch_grid(stream, "cross_entropy_tile", {logits.extent(0), threads}, tile_of_rows<T>,
-                row_of(vocab, targets, mask), logits.data, first, logits.extent(1),
-                are_rows_aligned(logits.extent(1), logits.data), accumulate, slope_of(logit_factor),
-                statistics.data());
+                        const LogitTransform& transform) {
+    with_reader(transform, [&](auto reader) {
+        launch_grid(stream, "cross_entropy_tile", {logits.extent(0), threads},
+                    tile_of_rows<T, decltype(reader)>, row_of(vocab, targets, mask), logits.data, first,
+                    logits.extent(1), are_rows_aligned(logits.extent(1), logits.data), accumulate, reader,
+                    statistics.data());
+    });
 }
 
 void merge_statistics(const device::Stream& stream,
@@ -387,10 +406,13 @@ void cross_entropy_tile_gradient(const device::Stream& stream,
                                  TensorRef<const std::uint8_t, 1> mask,
                                  std::span<const LossStatistics> statistics,
                                  const StepInputs* inputs,
-                                 float logit_factor) {
-    launch_grid(stream, "cross_entropy_tile_gradient", {logits.extent(0), threads}, gradients_of_tile<T>,
-                row_of(vocab, targets, mask), logits.data, first, logits.extent(1),
-                are_rows_aligned(logits.extent(1), logits.data), statistics.data(), inputs, logit_factor);
+                                 const LogitTransform& transform) {
+    with_reader(transform, [&](auto reader) {
+        launch_grid(stream, "cross_entropy_tile_gradient", {logits.extent(0), threads},
+                    gradients_of_tile<T, decltype(reader)>, row_of(vocab, targets, mask), logits.data, first,
+                    logits.extent(1), are_rows_aligned(logits.extent(1), logits.data), statistics.data(),
+                    inputs, reader, transform.factor);
+    });
 }
 
 ZG_REGISTER_CUDA_KERNEL(cross_entropy_tile<float>);

@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(threads_of_block, blocks_at_once) kept_rows(Lo
     const int num_chunks = static_cast<int>((padded + chunk - 1) / chunk);
     const int num_counted = static_cast<int>((of.vocab + chunk - 1) / chunk);
     const int rounds = (num_chunks + warps - 1) / warps;
-    const float slope = slope_of(logit_factor);
+    const float slope = logit_factor * log2_of_e;
     const float scale = inputs->loss_scale * logit_factor;
 
     const auto up_to_chunk = [](std::int64_t left) { return static_cast<int>(left < chunk ? left : chunk); };

@@ -4,13 +4,57 @@
 #include <cmath>
 
 #include "base/element.hpp"
+#include "kernels/element/softcap.hpp"
 #include "kernels/element/vector_math.hpp"
 
 namespace ziggurat::kernels {
 
+/// Constant factor of logits, and their soft cap: z = factor x, then cap tanh(z / cap).
+struct LogitTransform {
+    float factor = 1;
+    float cap = 0;  ///< 0: none
+};
+
+/// Returns the logit with its factor and its cap.
+ZG_ELEMENT inline float transformed(const LogitTransform& transform, float x) noexcept {
+    const auto [factor, cap] = transform;
+    return cap > 0 ? cap * hyperbolic_tangent(factor / cap * x) : factor * x;
+}
+
+/// Converts logits to exponents of 2, as SoftcapReader does. `capped` spares logits without a cap the test.
+template <bool capped>
+class LogitReader {
+  public:
+    ZG_ELEMENT explicit constexpr LogitReader(const LogitTransform& transform) noexcept
+        : reader_{SoftcapReader::of(transform.factor, capped ? transform.cap : 0.0f)} {}
+
+    ZG_ELEMENT constexpr float slope() const noexcept { return reader_.slope; }
+    ZG_ELEMENT float read(float x) const noexcept {
+        return capped ? hyperbolic_tangent(reader_.inner * x) : x;
+    }
+    ZG_ELEMENT float exponent(float x) const noexcept { return read(x) * reader_.slope; }
+    /// Returns the gradient of a logit from that of its transform. \param value  result of read()
+    ZG_ELEMENT float through_cap(float gradient, float value) const noexcept {
+        return capped ? gradient * std::fma(-value, value, 1.0f) : gradient;
+    }
+
+  private:
+    SoftcapReader reader_;
+};
+
+/// Calls body(reader) with the LogitReader of `transform`.
+template <class Body>
+void with_reader(const LogitTransform& transform, const Body& body) {
+    if (transform.cap > 0) {
+        body(LogitReader<true>{transform});
+    } else {
+        body(LogitReader<false>{transform});
+    }
+}
+
 /// Statistics of a row of logits from which its loss follows, for logits computed in tiles of columns.
 ///
-/// A logit x counts as the exponent of 2 that exp(factor * x) has: slope_of(factor) * x.
+/// A logit counts as the exponent of 2 that exp of its transform has: LogitReader::exponent.
 struct LossStatistics {
     float top;        ///< the largest exponent so far
     float sum;        ///< sum of exponentials, relative to the largest
@@ -22,13 +66,6 @@ inline constexpr float lowest_logit = -1e30f;
 
 /// Statistics of an empty set of columns.
 inline constexpr LossStatistics no_columns{lowest_logit * log2_of_e, 0, 0};
-
-/// Returns the number by which a logit is multiplied to get its exponent of 2.
-///
-/// \param factor  constant factor of the logits; with 1, the slope is log2(e) exactly
-ZG_ELEMENT inline float slope_of(float factor) noexcept {
-    return factor * log2_of_e;
-}
 
 /// Returns the exponential of a logit relative to 2^pivot, with one fused operation before the power.
 ///

@@ -83,6 +83,7 @@ class AttentionHeads {
                 of(value_head(kv_head)),
                 document_starts_.empty() ? nullptr : document_starts_.data + batch * shape_.seq,
                 shape_.score_scale(),
+                shape_.score_cap,
                 mask_,
                 mask_.drops() ? static_cast<std::uint64_t>(samples_[batch]) : 0,
                 static_cast<std::uint32_t>(shape_.first_head + index)};

@@ -22,44 +22,47 @@ float largest(const T* x, std::int64_t count) {
     return top;
 }
 
-template <class T>
-float sum_of_powers(const T* x, std::int64_t count, float slope, float pivot) {
+template <class T, class Reader>
+float sum_of_powers(const T* x, std::int64_t count, const Reader& reader, float pivot) {
+    const float slope = reader.slope();
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < count; ++i) {
-        sum += relative_power(float(x[i]), slope, pivot);
+        sum += relative_power(reader.read(float(x[i])), slope, pivot);
     }
     return sum;
 }
 
 /// Adds columns to the statistics and reads memory once: a block stays in L1 between maximum and sum.
-template <class T>
-void add_columns(const T* x, std::int64_t count, float slope, LossStatistics& kept) {
+///
+/// The exponent grows with the logit, so the largest exponent is that of the largest logit.
+template <class T, class Reader>
+void add_columns(const T* x, std::int64_t count, const Reader& reader, LossStatistics& kept) {
     constexpr std::int64_t block = 1024;
     for (std::int64_t first = 0; first < count; first += block) {
         const auto n = std::min(block, count - first);
         const float before = kept.top;
-        kept.top = merged_top(before, largest(x + first, n) * slope);
-        add_powers(kept, before, sum_of_powers(x + first, n, slope, kept.top));
+        kept.top = merged_top(before, reader.exponent(largest(x + first, n)));
+        add_powers(kept, before, sum_of_powers(x + first, n, reader, kept.top));
     }
 }
 
-template <class T>
-float log2_sum_exp(const T* x, std::int64_t count, float slope) {
+template <class T, class Reader>
+float log2_sum_exp(const T* x, std::int64_t count, const Reader& reader) {
     LossStatistics kept = no_columns;
-    add_columns(x, count, slope, kept);
+    add_columns(x, count, reader, kept);
     return log2_sum(kept);
 }
 
-/// Computes x = scale * (softmax(factor x) - onehot(target)); 0 for columns from `valid` on.
+/// Computes x = scale * (softmax(z) - onehot(target)), through the cap; 0 for columns from `valid` on.
 ///
-/// A target outside of these columns is ignored.
-template <class T>
+/// z is the transform of x. `scale` contains its factor. A target outside of these columns is ignored.
+template <class T, class Reader>
 void gradient_row(T* x,
                   std::int64_t valid,
                   std::int64_t padded,
                   std::int64_t target,
-                  float slope,
+                  const Reader& reader,
                   float log2_of_sum,
                   float scale) {
     if (scale == 0) {
@@ -67,14 +70,17 @@ void gradient_row(T* x,
         return;
     }
     const bool has_target = 0 <= target && target < valid;
-    const float at_target = has_target ? float(x[target]) * slope : 0.0f;
+    const float target_value = has_target ? reader.read(float(x[target])) : 0.0f;
     const float pivot = gradient_pivot(log2_of_sum, scale);
+    const float slope = reader.slope();
 #pragma omp simd
     for (std::int64_t i = 0; i < valid; ++i) {
-        tensor::store(x[i], relative_power(float(x[i]), slope, pivot));
+        const float value = reader.read(float(x[i]));
+        tensor::store(x[i], reader.through_cap(relative_power(value, slope, pivot), value));
     }
     if (has_target) {
-        x[target] = T(target_gradient(loss_of(at_target, log2_of_sum), scale));
+        const float gradient = target_gradient(loss_of(target_value * slope, log2_of_sum), scale);
+        x[target] = T(reader.through_cap(gradient, target_value));
     }
     std::fill(x + valid, x + padded, T(0.0f));
 }
@@ -101,22 +107,23 @@ void cross_entropy(const device::Stream&,
                    TensorRef<const std::uint8_t, 1> mask,
                    const StepInputs* inputs,
                    TensorRef<float, 1> losses,
-                   float logit_factor) {
+                   const LogitTransform& transform) {
     ZG_EXPECTS(inputs->loss_scale >= 0);
     check_targets(targets, vocab, mask);
 
-    const float slope = slope_of(logit_factor);
-    const float scale = inputs->loss_scale * logit_factor;
-    for_rows("ziggurat::cross_entropy", logits.extent(0), [=](std::int64_t row) {
-        T* x = logits.row(row);
-        if (!is_counted(mask, row)) {
-            std::fill_n(x, logits.extent(1), T(0.0f));
-            losses.data[row] = 0;
-            return;
-        }
-        const float log2_of_sum = log2_sum_exp<T>(x, vocab, slope);
-        losses.data[row] = loss_of(float(x[targets.data[row]]) * slope, log2_of_sum);
-        gradient_row(x, vocab, logits.extent(1), targets.data[row], slope, log2_of_sum, scale);
+    const float scale = inputs->loss_scale * transform.factor;
+    with_reader(transform, [&](auto reader) {
+        for_rows("ziggurat::cross_entropy", logits.extent(0), [=](std::int64_t row) {
+            T* x = logits.row(row);
+            if (!is_counted(mask, row)) {
+                std::fill_n(x, logits.extent(1), T(0.0f));
+                losses.data[row] = 0;
+                return;
+            }
+            const float log2_of_sum = log2_sum_exp<T>(x, vocab, reader);
+            losses.data[row] = loss_of(reader.exponent(float(x[targets.data[row]])), log2_of_sum);
+            gradient_row(x, vocab, logits.extent(1), targets.data[row], reader, log2_of_sum, scale);
+        });
     });
 }
 
@@ -127,15 +134,16 @@ void cross_entropy_loss_only(const device::Stream&,
                              TensorRef<const std::int32_t, 1> targets,
                              TensorRef<const std::uint8_t, 1> mask,
                              TensorRef<float, 1> losses,
-                             float logit_factor) {
+                             const LogitTransform& transform) {
     check_targets(targets, vocab, mask);
 
-    const float slope = slope_of(logit_factor);
-    for_rows("ziggurat::cross_entropy_loss_only", logits.extent(0), [=](std::int64_t row) {
-        const T* x = logits.row(row);
-        losses.data[row] = is_counted(mask, row)
-                               ? loss_of(float(x[targets.data[row]]) * slope, log2_sum_exp(x, vocab, slope))
-                               : 0.0f;
+    with_reader(transform, [&](auto reader) {
+        for_rows("ziggurat::cross_entropy_loss_only", logits.extent(0), [=](std::int64_t row) {
+            const T* x = logits.row(row);
+            losses.data[row] = is_counted(mask, row) ? loss_of(reader.exponent(float(x[targets.data[row]])),
+                                                               log2_sum_exp(x, vocab, reader))
+                                                     : 0.0f;
+        });
     });
 }
 
@@ -148,25 +156,26 @@ void cross_entropy_tile(const device::Stream&,
                         TensorRef<const std::uint8_t, 1> mask,
                         Accumulate accumulate,
                         std::span<LossStatistics> statistics,
-                        float logit_factor) {
+                        const LogitTransform& transform) {
     check_targets(targets, vocab, mask);
 
-    const float slope = slope_of(logit_factor);
     const auto valid = std::clamp<std::int64_t>(vocab - first, 0, logits.extent(1));
-    for_rows("ziggurat::cross_entropy_tile", logits.extent(0), [=](std::int64_t row) {
-        auto& kept = statistics[row];
-        if (accumulate == Accumulate::no) {
-            kept = no_columns;
-        }
-        if (!is_counted(mask, row)) {
-            return;
-        }
-        const T* x = logits.row(row);
-        add_columns(x, valid, slope, kept);
-        const auto target = targets.data[row] - first;
-        if (0 <= target && target < valid) {
-            kept.at_target = float(x[target]) * slope;
-        }
+    with_reader(transform, [&](auto reader) {
+        for_rows("ziggurat::cross_entropy_tile", logits.extent(0), [=](std::int64_t row) {
+            auto& kept = statistics[row];
+            if (accumulate == Accumulate::no) {
+                kept = no_columns;
+            }
+            if (!is_counted(mask, row)) {
+                return;
+            }
+            const T* x = logits.row(row);
+            add_columns(x, valid, reader, kept);
+            const auto target = targets.data[row] - first;
+            if (0 <= target && target < valid) {
+                kept.at_target = reader.exponent(float(x[target]));
+            }
+        });
     });
 }
 
@@ -201,21 +210,22 @@ void cross_entropy_tile_gradient(const device::Stream&,
                                  TensorRef<const std::uint8_t, 1> mask,
                                  std::span<const LossStatistics> statistics,
                                  const StepInputs* inputs,
-                                 float logit_factor) {
+                                 const LogitTransform& transform) {
     ZG_EXPECTS(inputs->loss_scale >= 0);
     check_targets(targets, vocab, mask);
 
-    const float slope = slope_of(logit_factor);
-    const float scale = inputs->loss_scale * logit_factor;
+    const float scale = inputs->loss_scale * transform.factor;
     const auto valid = std::clamp<std::int64_t>(vocab - first, 0, logits.extent(1));
-    for_rows("ziggurat::cross_entropy_tile_gradient", logits.extent(0), [=](std::int64_t row) {
-        T* x = logits.row(row);
-        if (!is_counted(mask, row)) {
-            std::fill_n(x, logits.extent(1), T(0.0f));
-            return;
-        }
-        gradient_row(x, valid, logits.extent(1), targets.data[row] - first, slope, log2_sum(statistics[row]),
-                     scale);
+    with_reader(transform, [&](auto reader) {
+        for_rows("ziggurat::cross_entropy_tile_gradient", logits.extent(0), [=](std::int64_t row) {
+            T* x = logits.row(row);
+            if (!is_counted(mask, row)) {
+                std::fill_n(x, logits.extent(1), T(0.0f));
+                return;
+            }
+            gradient_row(x, valid, logits.extent(1), targets.data[row] - first, reader,
+                         log2_sum(statistics[row]), scale);
+        });
     });
 }
 

@@ -23,6 +23,7 @@ namespace ziggurat::kernels {
 struct AdamW;
 struct AttentionShape;
 struct LocalWindow;
+struct LogitTransform;
 struct NormalField;
 struct QkvHeads;
 
@@ -31,8 +32,8 @@ struct QkvHeads;
 /// Structs must be listed by name.
 template <class T>
 concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, AdamW> ||
-    std::is_same_v<T, AttentionShape> || std::is_same_v<T, LocalWindow> || std::is_same_v<T, NormalField> ||
-    std::is_same_v<T, QkvHeads>;
+    std::is_same_v<T, AttentionShape> || std::is_same_v<T, LocalWindow> ||
+    std::is_same_v<T, LogitTransform> || std::is_same_v<T, NormalField> || std::is_same_v<T, QkvHeads>;
 
 /// Translates arguments for backends: replaces addresses by those that the backend can access.
 ///

@@ -38,7 +38,8 @@ class BackwardHead {
           d_score_rows_{pair == 1 ? d_scores_
                                   : scratch.take<std::uint32_t>(backward_queries * tile_columns / 2)},
           exponentials_{scratch.take<float>(tile_rows * tile_columns)},
-          factors_{scratch.take<float>(tile_rows * tile_columns)} {}
+          factors_{scratch.take<float>(tile_rows * tile_columns)},
+          tangents_{scratch.take<float>(tile_rows * tile_columns)} {}
 
     /// Starts a group: packs its keys and values and zeroes their gradients.
     void begin(const PackSource<T>& k, const PackSource<T>& v) {
@@ -157,6 +158,9 @@ class BackwardHead {
         Float tile[R][4];
         product<R>(
             query_rows_, row, keys_ + key * size_.words_per_row, half, [](int) { return V::zero(); }, tile);
+        if (head.has_cap()) {
+            cap<R>(head, tile);
+        }
         const Float slope = V::broadcast(head.log2_scale());
 #pragma GCC unroll 6
         for (int r = 0; r < R; ++r) {
@@ -193,9 +197,40 @@ class BackwardHead {
                 tile[r][v] = V::multiply(tile[r][v], w);
             }
         }
+        if (head.has_cap()) {
+            differentiate_cap<R>(tile);
+        }
         store_d_scores<R>(slot, tile);
         if constexpr (pair == 2) {
             store_pairs_of_queries<R>(slot, tile);
+        }
+    }
+
+    /// Caps the scores of a tile. Keeps the result for differentiate_cap.
+    template <int R>
+    [[gnu::always_inline]] void cap(const Head<T>& head, Float (&tile)[R][4]) {
+        for (int r = 0; r < R; ++r) {
+            for (int v = 0; v < 4; ++v) {
+                V::store(tangents_ + r * tile_columns + 16 * v, tile[r][v]);
+            }
+        }
+        cap_scores(head, R * tile_columns, tangents_);
+        for (int r = 0; r < R; ++r) {
+            for (int v = 0; v < 4; ++v) {
+                tile[r][v] = V::load(tangents_ + r * tile_columns + 16 * v);
+            }
+        }
+    }
+
+    /// Multiplies score gradients by the derivative of the cap, 1 - tanh^2.
+    template <int R>
+    [[gnu::always_inline]] void differentiate_cap(Float (&tile)[R][4]) const {
+        for (int r = 0; r < R; ++r) {
+            for (int v = 0; v < 4; ++v) {
+                const Float tangent = V::load(tangents_ + r * tile_columns + 16 * v);
+                const Float minus = V::multiply(tangent, V::broadcast(-1.0f));
+                tile[r][v] = V::multiply(tile[r][v], V::fma(minus, tangent, V::broadcast(1.0f)));
+            }
         }
     }
 
@@ -302,6 +337,7 @@ class BackwardHead {
         d_score_rows_;  ///< [queries][64 keys in words]; if a word is one float: the same memory as d_scores_
     float* exponentials_;  ///< [tile_rows][64], before they are rounded to pairs
     float* factors_;
+    float* tangents_;  ///< [tile_rows][64]: tanh of the scores, if they have a cap
 };
 
 }  // namespace ziggurat::kernels::tile

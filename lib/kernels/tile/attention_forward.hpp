@@ -121,7 +121,10 @@ class ForwardHead {
                     V::store(scores + r * forward_keys + 16 * v, tile[r][v]);
                 }
             }
-            if (key + 63 > row || key < head.first_key(row + R - 1)) {
+            for (int r = 0; head.has_cap() && r < R; ++r) {
+                cap_scores(head, tile_columns, scores + r * forward_keys);
+            }
+            if (head.has_cap() || key + 63 > row || key < head.first_key(row + R - 1)) {
                 mask<R>(head, row, key, scores, top);
                 continue;
             }
@@ -133,10 +136,10 @@ class ForwardHead {
         }
     }
 
-    /// Masks the scores of excluded pairs in a panel.
+    /// Masks the scores of excluded pairs in a panel, and takes the maxima from memory.
     ///
-    /// A separate function, because few panels need it, and inlined into the products it would cost
-    /// registers.
+    /// A separate function, because few panels need it if scores have no cap, and inlined into the products
+    /// it would cost registers.
     template <int R>
     [[gnu::noinline]] static void mask(
         const Head<T>& head, int row, int key, float* scores, Float (&top)[R]) {

@@ -7,6 +7,7 @@
 
 #include "base/contract.hpp"
 #include "kernels/element/dropout.hpp"
+#include "kernels/element/softcap.hpp"
 #include "kernels/tile/packed.hpp"
 
 namespace ziggurat::kernels::tile {
@@ -30,6 +31,7 @@ struct Head {
     PackSource<T> q, k, v;                ///< [seq, head_dim] each
     const std::int32_t* document_starts;  ///< [seq] or null
     float scale;                          ///< of the scores
+    float cap;                            ///< soft cap of the scaled scores; 0: none
     DropoutMask dropout;                  ///< of the weights
     std::uint64_t sample;                 ///< global index, for dropout
     std::uint32_t head;                   ///< global index, for dropout
@@ -38,9 +40,20 @@ struct Head {
     int head_dim() const { return q.columns; }
     /// Returns the first key that `row` attends to.
     int first_key(int row) const { return document_starts == nullptr ? 0 : document_starts[row]; }
-    /// Returns the factor that converts scores to exponents of 2.
-    float log2_scale() const { return scale * 1.44269504f; }
+    bool has_cap() const { return cap > 0; }
+    /// Returns the factor that converts scores, or their tanh if they have a cap, to exponents of 2.
+    float log2_scale() const { return SoftcapReader::of(scale, cap).slope; }
 };
+
+/// Replaces `count` scores by tanh(scale / cap * score).
+template <class T>
+[[gnu::noinline]] void cap_scores(const Head<T>& head, int count, float* scores) {
+    const float inner = SoftcapReader::of(head.scale, head.cap).inner;
+#pragma omp simd
+    for (int i = 0; i < count; ++i) {
+        scores[i] = hyperbolic_tangent(inner * scores[i]);
+    }
+}
 
 /// Writes the factors 1 / (1 - p) or 0 for the keys [first_key, first_key + count) of a query.
 ///

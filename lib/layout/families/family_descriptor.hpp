@@ -44,6 +44,7 @@ struct FamilyDescriptor {
     double window_rope_theta = 0;      ///< default of model.window_rope_theta; 0: it cannot be set
     bool has_attention_scale = false;  ///< model.attention_scale may be set
     bool has_multipliers = false;      ///< model.multiplier may be set
+    spec::Softcap softcap = {};        ///< default of model.softcap; zeros: it cannot be set
     bool has_own_head_dim = false;     ///< model.head_dim may differ from hidden / heads
     int no_rope_interval = -1;         ///< default of model.no_rope_interval; -1: it cannot be set
     /// Default of model.ffn_hidden as a function of model.hidden, and its formula as text.
@@ -57,6 +58,8 @@ struct FamilyDescriptor {
     Published published;  ///< its Hugging Face format
 
     bool has_rotary_positions() const noexcept { return positions == Positions::rotary; }
+
+    bool has_softcap() const noexcept { return softcap != spec::Softcap{}; }
 
     /// Returns true if models of this family can scale their positions by `kind`.
     bool scales_by(spec::RopeScalingKind kind) const;

@@ -2,6 +2,8 @@
 ///
 /// Source: Gemma Team, "Gemma 3 Technical Report", 2025, section 2; presets: the published config.json of
 /// gemma-3-270m and gemma-3-1b-pt.
+#include <string_view>
+
 #include "layout/families/gated_layer.hpp"
 
 namespace ziggurat::layout {
@@ -42,6 +44,17 @@ spec::Model model_of(std::int64_t layers, std::int64_t hidden, std::int64_t ffn_
 Published published() {
     auto keys = gated_hf_keys(
         {.rope_theta = "1000000", .tie_embeddings = "true", .kv_heads = "4", .head_dim = "256"});
+    // The published files of the larger models leave out what the class assumes.
+    const struct {
+        std::string_view name;
+        const char* fallback;
+    } defaults[] = {
+        {"num_attention_heads", "8"}, {"vocab_size", "262208"}, {"max_position_embeddings", "131072"}};
+    for (auto& key : keys) {
+        for (const auto& [name, fallback] : defaults) {
+            key.fallback = key.name == name ? fallback : key.fallback;
+        }
+    }
     keys.push_back({"sliding_window", "model.window", "4096"});
     keys.push_back({"rope_local_base_freq", "model.window_rope_theta", "10000"});
     keys.push_back({.name = "query_pre_attn_scalar",
@@ -50,6 +63,10 @@ Published published() {
                     .form = HfForm::squared_divisor});
     return {
         .model_type = "gemma3_text",
+        .wrapper = {.model_type = "gemma3",
+                    .text_config = "text_config",
+                    .prefix = "language_model.",
+                    .others = {"vision_tower.", "multi_modal_projector."}},
         .architecture = "Gemma3ForCausalLM",
         .prefix = "model.",
         .tensors = sandwich_hf_tensors(),

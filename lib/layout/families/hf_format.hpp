@@ -42,6 +42,8 @@ struct HfKey {
     /// nullptr: it has only one name.
     const char* alias = nullptr;
     HfForm form = HfForm::same;
+    /// Value in deck syntax for null; nullptr: null counts as a missing key, or as false for a boolean.
+    const char* on_null = nullptr;
 };
 
 /// A key of config.json with a number for each layer. Layers n, 2n, 3n ... have another number.
@@ -60,9 +62,19 @@ struct HfFact {
     std::vector<const char*> values;  ///< as JSON; export writes the first, import accepts all
 };
 
+/// Models of text and images whose text part is a model of the family. Only that part is read.
+struct HfWrapper {
+    const char* model_type = nullptr;  ///< nullptr: the family has no such models
+    const char* text_config = "";      ///< map of config.json with the keys of the text part
+    const char* prefix = "";           ///< of the names of all tensors of the text part
+    /// Prefixes of tensors of the other parts, which are left out.
+    std::vector<const char*> others = {};
+};
+
 /// Description of a family's models in the Hugging Face format.
 struct Published {
     const char* model_type = "";
+    HfWrapper wrapper = {};
     const char* architecture = "";           ///< the class of transformers with the head
     const char* prefix = "";                 ///< of tensor names; files without the head omit it
     std::vector<HfTensor> tensors;           ///< the embedding, one layer and the norm before the head
@@ -79,7 +91,7 @@ struct Published {
     bool has_layer_types = false;  ///< the class reads `layer_types`, a list with an entry for each layer
     /// Key of n without `layer_types`: layers n, 2n, 3n ... have no window; nullptr: it has no such key.
     const char* window_pattern = nullptr;
-    int usual_window_pattern = 0;  ///< n if config.json has neither
+    int usual_window_pattern = 0;  ///< n if config.json has neither; 0: all layers have the window
     /// Kinds of scaled positions that its class of transformers accepts; empty: all.
     std::vector<spec::RopeScalingKind> scalings = {};
     /// Types of scaling in older files that are longrope.

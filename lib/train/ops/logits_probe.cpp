@@ -6,19 +6,20 @@
 #include "base/contract.hpp"
 #include "comm/control.hpp"
 #include "device/copy.hpp"
+#include "model/logit_transform.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::train {
 namespace {
 
-/// Converts logits to float and multiplies them by their constant factor.
+/// Converts logits to float, with their factor and their cap.
 template <class E>
-void widen(std::span<const std::byte> from, float factor, std::span<float> to) {
+void widen(std::span<const std::byte> from, const kernels::LogitTransform& transform, std::span<float> to) {
     const auto elements = std::min(to.size(), from.size() / sizeof(E));
     for (std::size_t i = 0; i < elements; ++i) {
         E element;
         std::memcpy(&element, from.data() + i * sizeof(E), sizeof(E));
-        to[i] = static_cast<float>(element) * factor;
+        to[i] = kernels::transformed(transform, static_cast<float>(element));
     }
 }
 
@@ -29,7 +30,7 @@ LogitsProbe::LogitsProbe(const spec::RunSpec& spec,
                          const schedule::Program& program,
                          const state::TierMemory& memory)
     : type_{spec.precision.compute},
-      factor_{static_cast<float>(spec.model.multiplier.logits)},
+      transform_{model::logit_transform(spec.model)},
       first_{spec.model.vocab_padded / model.tensor() * model.tensor_rank},
       is_cut_{model.tensor() > 1 || spec.parallel.stages > 1},
       gives_{model.data_rank == 0 && program.trainer_buffers.watched_logits >= 0},
@@ -44,9 +45,9 @@ std::span<const float> LogitsProbe::logits(const comm::Context& world) {
         const auto first = std::min(static_cast<std::size_t>(first_), logits_.size());
         const auto own = std::span{logits_}.subspan(first);
         if (type_ == spec::DType::f32) {
-            widen<float>(row_of_host_, factor_, own);
+            widen<float>(row_of_host_, transform_, own);
         } else {
-            widen<tensor::bfloat16>(row_of_host_, factor_, own);
+            widen<tensor::bfloat16>(row_of_host_, transform_, own);
         }
     }
     if (is_cut_) {

@@ -8,6 +8,7 @@
 
 #include "comm/context.hpp"
 #include "device/stream.hpp"
+#include "kernels/element/cross_entropy_element.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
@@ -29,7 +30,7 @@ class LogitsProbe {
 
     /// Selects the row (token) of the next run. Call it before the run.
     void set_row(std::int64_t row) noexcept { row_ = row; }
-    /// Returns the logits of the row after a run, [vocab], on all ranks, with model.multiplier.logits.
+    /// Returns the logits of the row after a run, [vocab], on all ranks, with their factor and their cap.
     ///
     /// The slices of the tensor axis are joined, and the last stage sends them to the other stages.
     ///
@@ -54,7 +55,7 @@ class LogitsProbe {
     void join(const comm::Context& world);
 
     spec::DType type_;
-    float factor_;            ///< model.multiplier.logits
+    kernels::LogitTransform transform_;
     std::int64_t first_ = 0;  ///< first column of this rank's logits
     bool is_cut_;             ///< the logits are split over ranks
     bool gives_;              ///< this rank contributes its logits: one replica of each slice does

@@ -25,6 +25,7 @@ SIZES = {"num_hidden_layers": 2, "hidden_size": 48, "num_attention_heads": 6, "n
          "pad_token_id": None}
 
 
+GEMMA2 = {"hidden_activation": "gelu_pytorch_tanh", "attn_implementation": "eager"}
 LONGROPE = {"type": "longrope", "short_factor": [1.0, 1.25, 1.5, 2.5], "long_factor": [1.5, 3.0, 7.0, 20.0]}
 
 
@@ -63,6 +64,12 @@ MODELS = {
                             logits_scaling=3.7, num_hidden_layers=3, rope_theta=1e6),
     "granite_biases": maker("Granite", attention_bias=True, mlp_bias=True, num_attention_heads=4, num_key_value_heads=4,
                             logits_scaling=0.3),
+    "gemma2": maker("Gemma2", head_dim=10, num_hidden_layers=5, sliding_window=6, query_pre_attn_scalar=7,
+                    attn_logit_softcapping=2.0, final_logit_softcapping=3.0, **GEMMA2),
+    "gemma2_one_cap": maker("Gemma2", head_dim=8, sliding_window=64, num_key_value_heads=1, query_pre_attn_scalar=20,
+                            attn_logit_softcapping=None, final_logit_softcapping=1.5, **GEMMA2),
+    "gemma2_untied": maker("Gemma2", head_dim=12, num_hidden_layers=4, sliding_window=3, num_key_value_heads=6,
+                           attn_logit_softcapping=0.7, final_logit_softcapping=None, tie_word_embeddings=False, **GEMMA2),
     # transformers 4.46 takes the maximum length for yarn's original one, so the configurations have no other.
     "llama_yarn": maker("Llama", rope_theta=100.0, rope_scaling={"rope_type": "yarn", "factor": 4.0}),
     "qwen2_yarn": maker("Qwen2", rope_theta=500.0, rope_scaling={
@@ -77,14 +84,14 @@ MODELS = {
 }
 hf_test.MODELS = MODELS
 hf_test.SPLIT_MODELS = ["llama_biases", "llama_wide_heads", "mistral_wide_heads", "mistral_window", "qwen2", "gemma",
-                        "phi3_grouped", "qwen2_yarn", "phi3_longrope_long", "granite", "granite_untied"]
+                        "phi3_grouped", "qwen2_yarn", "phi3_longrope_long", "granite", "granite_untied", "gemma2"]
 # Keys whose values come back from an import and an export.
-SAME = ("architectures", "attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling")
+SAME = ("architectures", "attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling",
+        "query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping")
 
 # The transformers of these tests has no SmolLM3, Qwen3 and Gemma 3: its Llama and Gemma 2, changed as they are, stand for
 # them.
-NO_CAPS = {"attn_logit_softcapping": None, "final_logit_softcapping": None, "hidden_activation": "gelu_pytorch_tanh",
-           "attn_implementation": "eager"}
+NO_CAPS = {"attn_logit_softcapping": None, "final_logit_softcapping": None, **GEMMA2}
 STAND_INS = {
     "smollm3": ("SmolLM3", {"num_hidden_layers": 5, "num_key_value_heads": 6, "tie_word_embeddings": True},
                 {"no_rope_layers": [1, 1, 1, 0, 1]}),
@@ -207,6 +214,25 @@ def as_the_stand_in(place, name):
     expect(read[0] == read[1], f"{name}_back/model.safetensors is not that of {name}_bf16")
 
 
+def the_text_part_of_a_larger_model_is_read(place, name):
+    """A model of text and images gives the weights and the deck of its text part alone."""
+    folder = place.folder / "with_images"
+    shutil.copytree(place.folder / f"{name}_bf16", folder)
+    config = json.loads((folder / "config.json").read_text())
+    weights = {f"language_model.{key}": value for key, value in safetensors.torch.load_file(folder / "model.safetensors").items()}
+    (folder / "config.json").write_text(json.dumps(
+        {"model_type": "gemma3", "architectures": ["Gemma3ForConditionalGeneration"], "text_config": config}))
+    images = {"vision_tower.embeddings.weight": torch.ones(3, 5), "multi_modal_projector.weight": torch.ones(2)}
+    safetensors.torch.save_file(weights | images, folder / "model.safetensors")
+    place.ziggurat("import", "with_images", "runs/with_images")
+    place.ziggurat("export", "runs/with_images", "without_images", "--dtype", "bf16")
+    read = [(place.folder / each / "model.safetensors").read_bytes() for each in ("without_images", f"{name}_bf16")]
+    expect(read[0] == read[1], "without_images/model.safetensors is not that of the text part")
+    safetensors.torch.save_file(weights | images | {"audio_tower.weight": torch.ones(2)}, folder / "model.safetensors")
+    said = place.ziggurat("import", "with_images", "runs/another", code=2)
+    expect("audio_tower.weight" in said, said)
+
+
 def older_names_of_longrope_are_read(place):
     """Files with the types of older versions describe the model of the newer file."""
     name = "phi3_longrope_long"
@@ -231,6 +257,7 @@ def what_no_family_has_is_named(place, part):
             ("phi3", {"resid_pdrop": 0.1}, "resid_pdrop = 0.1 is not implemented"),
             ("phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}, 'rope type "linear" is not implemented'),
             ("qwen2", {"rope_scaling": {"type": "yarn", "factor": 2.0, "mscale": 0.7}}, "rope_scaling.mscale = 0.7 is not used"),
+            ("gemma2", {"final_logit_softcapping": "high"}, "final_logit_softcapping = \"high\""),
             ("granite", {"logits_scaling": 0.0}, "logits_scaling = 0.0 (a positive number is expected there)"),
             ("granite", {"head_dim": 12}, "head_dim = 12 is not implemented"),
             ("smollm3", {"no_rope_layers": [1, 0, 0, 1, 1]}, "no_rope_layers = [")):
@@ -268,6 +295,8 @@ def main():
         changed = {key: back.get(key) for key in SAME if key in there and back.get(key) != there[key]}
         expect(not changed, f"{name}: exported with {changed}")
         print(f"  {name}: ok", flush=True)
+    if "gemma3" in part:
+        the_text_part_of_a_larger_model_is_read(place, "gemma3")
     if "phi3_longrope_long" in part:
         older_names_of_longrope_are_read(place)
     what_no_family_has_is_named(place, part)

@@ -30,6 +30,10 @@ CLASSES = {
     "qwen3": ("Qwen3ForCausalLM", {"hidden_act": "silu", "attention_bias": False, "head_dim": 128, "sliding_window": None,
                                    "use_sliding_window": False, "max_window_layers": 36, "rope_scaling": None}),
     "gemma": ("GemmaForCausalLM", {"hidden_act": "gelu", "head_dim": 256, "attention_bias": False}),
+    "gemma2": ("Gemma2ForCausalLM", {"hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh",
+                                     "head_dim": 256, "attention_bias": False, "attn_logit_softcapping": 50.0,
+                                     "final_logit_softcapping": 30.0, "query_pre_attn_scalar": 256, "sliding_window": 4096,
+                                     "cache_implementation": "hybrid"}),
     "gemma3": ("Gemma3ForCausalLM", {"hidden_activation": "gelu_pytorch_tanh", "head_dim": 256, "attention_bias": False,
                                      "attn_logit_softcapping": None, "final_logit_softcapping": None, "rope_scaling": None,
                                      "query_pre_attn_scalar": 256, "sliding_window": 512, "rope_local_base_freq": 10000}),
@@ -79,6 +83,10 @@ MODELS = [
     ("Qwen3-32B", "qwen3", 32762123264, 64, 5120, 64, 8, 25600, 151936, 40960, 1e-6, 1e6, False, {}),
     ("gemma-2b", "gemma", 2506172416, 18, 2048, 8, 1, 16384, 256000, 8192, 1e-6, 1e4, True, {}),
     ("gemma-7b", "gemma", 8537680896, 28, 3072, 16, 16, 24576, 256000, 8192, 1e-6, 1e4, True, {"hidden_activation": None}),
+    ("gemma-2-2b", "gemma2", 2614341888, 26, 2304, 8, 4, 9216, 256000, 8192, 1e-6, 1e4, True, {}),
+    ("gemma-2-9b", "gemma2", 9241705984, 42, 3584, 16, 8, 14336, 256000, 8192, 1e-6, 1e4, True, {}),
+    ("gemma-2-27b", "gemma2", 27227128320, 46, 4608, 32, 16, 36864, 256000, 8192, 1e-6, 1e4, True,
+     {"head_dim": 128, "query_pre_attn_scalar": 144}),
     ("gemma-3-270m", "gemma3", 268098176, 18, 640, 4, 1, 2048, 262144, 32768, 1e-6, 1e6, True,
      {"layer_types": ["full_attention" if (layer + 1) % 6 == 0 else "sliding_attention" for layer in range(18)],
       "_sliding_window_pattern": 6, "use_bidirectional_attention": False}),
@@ -104,13 +112,24 @@ MODELS = [
     ("pythia-1b", "gpt_neox", 1011781632, 16, 2048, 8, 8, 8192, 50304, 2048, 1e-5, 1e4, False, {}),
     ("pythia-12b", "gpt_neox", 11846072320, 36, 5120, 40, 40, 20480, 50688, 2048, 1e-5, 1e4, False, {}),
 ]
+LINEAR = {"factor": 8.0, "rope_type": "linear"}
+# Models of text and images, whose text part is read. Their files leave out what the class assumes.
+# Name, parameters of the text part, layers, keys of text_config.
+WRAPPED = [
+    ("gemma-3-4b", 3880263168, 34, {"hidden_size": 2560, "intermediate_size": 10240, "sliding_window": 1024}),
+    ("gemma-3-12b", 11766034176, 48, {"hidden_size": 3840, "intermediate_size": 15360, "num_attention_heads": 16,
+                                      "num_key_value_heads": 8, "sliding_window": 1024}),
+    ("gemma-3-27b", 27009346304, 62, {"hidden_size": 5376, "intermediate_size": 21504, "num_attention_heads": 32,
+                                      "num_key_value_heads": 16, "head_dim": 128, "query_pre_attn_scalar": 168,
+                                      "sliding_window": 1024}),
+]
 MODEL_TYPES = {"gemma3": "gemma3_text"}  # where it is not the name of our family
 # Published models that are refused: the changes of a model above, and what is said.
 REFUSED = [
     ("Qwen3-8B", {"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"]}, 'model_type "qwen3_moe" is not implemented'),
-    ("gemma-2b", {"model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"]}, 'model_type "gemma2" is not implemented'),
+    ("gemma-2-9b", {"attn_logit_softcapping": -1.0}, "model.softcap.attention = '-1.0' is out of range"),
     ("gemma-3-1b", {"model_type": "gemma3", "architectures": ["Gemma3ForConditionalGeneration"]},
-     'model_type "gemma3" is not implemented'),
+     "text_config is not that of a model of type gemma3_text"),
     ("gemma-3-1b", {"attn_logit_softcapping": 50.0}, "attn_logit_softcapping = 50.0 is not implemented"),
     ("gemma-3-1b", {"layer_types": ["full_attention"] * 3 + ["sliding_attention"] * 23}, "layer_types = ["),
     ("gemma-3-1b", {"rope_parameters": {"full_attention": {"rope_theta": 1e6, "rope_type": "default"},
@@ -158,10 +177,16 @@ def main():
         configs[name] = config_of(kind, *sizes)
         said = dry_run(binary, folder, configs[name], 0)
         expect(f" ({parameters}) parameters, {sizes[0]} layers" in said and said.startswith(f"{kind} "), f"{name}: {said}")
+    for name, parameters, layers, text in WRAPPED:
+        text = {"model_type": "gemma3_text", "num_hidden_layers": layers, "rope_scaling": LINEAR, **text}
+        said = dry_run(binary, folder, {"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3",
+                                        "mm_tokens_per_image": 256, "text_config": text, "torch_dtype": "bfloat16",
+                                        "vision_config": {"hidden_size": 1152, "num_hidden_layers": 27}}, 0)
+        expect(f" ({parameters}) parameters, {layers} layers" in said, f"{name}: {said}")
     for name, changes, why in REFUSED:
         said = dry_run(binary, folder, configs[name] | changes, 2)
         expect(why in said, f"{name} with {changes}: {said}")
-    print(f"{len(MODELS)} published models, {len(REFUSED)} refused")
+    print(f"{len(MODELS) + len(WRAPPED)} published models, {len(REFUSED)} refused")
 
 
 if __name__ == "__main__":

@@ -71,6 +71,10 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t max_l
     if (family.has_attention_scale && draw.chance(0.8)) {
         deck.set("attention_scale", draw.one_of<std::string>({"auto", "0.25", "0.015625", "0.9"}));
     }
+    if (family.has_softcap() && draw.chance(0.8)) {
+        deck.set("softcap", draw.one_of<std::string>({"{attention: 0.5, logits: 2}", "{attention: none}",
+                                                      "{logits: none}", "{attention: 3, logits: 0.3}"}));
+    }
     if (family.has_multipliers && draw.chance(0.8)) {
         deck.set("multiplier", draw.one_of<std::string>({"{embedding: 12, residual: 0.22, logits: 0.125}",
                                                          "{residual: 0.7}", "{embedding: 0.3, logits: 1.7}",

@@ -54,6 +54,10 @@ void draw_model(Draw& draw, spec::Model& model, const spec::Parallel& parallel) 
     if (family.has_attention_scale && draw.chance(0.8)) {
         model.attention_scale = draw.one_of<double>({0, 0.25, 0.015625});
     }
+    if (family.has_softcap()) {
+        model.softcap = {.attention = draw.one_of<double>({0, 0.5, 50}),
+                         .logits = draw.one_of<double>({0, 0.4, 30})};
+    }
     if (family.has_multipliers && draw.chance(0.8)) {
         model.multiplier = {.embedding = draw.one_of<double>({1, 12, 0.3}),
                             .residual = draw.one_of<double>({1, 0.22, 0.7}),

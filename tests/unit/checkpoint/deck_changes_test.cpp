@@ -125,6 +125,17 @@ TEST(DeckChanges, RefusesAnotherThetaOfWindows) {
               Keys{"model.window_rope_theta"});
 }
 
+TEST(DeckChanges, RefusesOtherSoftCaps) {
+    const auto with = [](const char* caps) {
+        return effective(llama, {"model.family=gemma2", std::string{"model.softcap="} + caps});
+    };
+
+    EXPECT_EQ(keys_of(changes(with("{}"), with("{attention: none, logits: 20}")), DeckChangeClass::refused),
+              (Keys{"model.softcap.attention", "model.softcap.logits"}));
+    EXPECT_EQ(keys_of(changes(with("{}"), with("{attention: 50, logits: 30}")), DeckChangeClass::refused),
+              Keys{});
+}
+
 TEST(DeckChanges, RefusesAnotherTokenizerWhereBothAreKnown) {
     const std::vector<std::string> numbers{"data.tokenizer=none",
                                            "data.train=[{format: llmc, path: TOKENS}]"};

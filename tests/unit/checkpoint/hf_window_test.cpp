@@ -56,7 +56,7 @@ Json written(const spec::Model& model) {
 }
 
 TEST(HfWindow, IsReadAsItIsWritten) {
-    for (const char* family : {"mistral", "qwen2", "phi3", "gemma3"}) {
+    for (const char* family : {"mistral", "qwen2", "phi3", "gemma2", "gemma3"}) {
         for (const std::int64_t window : {0, 8}) {
             const auto found = read(written(model_with(family, window)));
             EXPECT_EQ(found.problem, "") << family;
@@ -64,7 +64,7 @@ TEST(HfWindow, IsReadAsItIsWritten) {
             EXPECT_EQ(found.interval, "none") << family;
         }
     }
-    for (const char* family : {"qwen2", "gemma3"}) {
+    for (const char* family : {"qwen2", "gemma2", "gemma3"}) {
         for (const std::int64_t interval : {2, 3, 4}) {
             const auto found = read(written(model_with(family, 8, interval)));
             EXPECT_EQ(found.problem, "");
@@ -93,6 +93,15 @@ TEST(HfWindow, OfGemma3ComesFromItsListElseFromItsPattern) {
     document["sliding_window_pattern"] = 1;
     EXPECT_EQ(read(document).window, "none");
     EXPECT_EQ(written(model_with("gemma3", 0)).at("layer_types"), Json(4, "full_attention"));
+}
+
+TEST(HfWindow, OfGemma2ComesFromItsListElseItIsInEveryOtherLayer) {
+    auto document = written(model_with("gemma2", 8, 3));
+    EXPECT_EQ(read(document).interval, "3") << "the list has precedence";
+    document.erase("layer_types");
+    EXPECT_EQ(read(document).interval, "2");
+    document["sliding_window_pattern"] = 5;
+    EXPECT_EQ(read(document).interval, "2") << "its class does not read this key";
 }
 
 TEST(HfWindow, IsWrittenWithTheKeysOfTheClass) {

@@ -95,6 +95,8 @@ std::map<std::string, Case> cases() {
         {"model.bias.output", set_to("model.bias", "{qkv: true, output: true}", {"model.family=llama"})},
         {"model.bias.mlp", set_to("model.bias.mlp", "true", {"model.family=llama"})},
         {"model.attention_scale", set_to("model.attention_scale", "0.5", {"model.family=granite"})},
+        {"model.softcap.attention", set_to("model.softcap.attention", "20", {"model.family=gemma2"})},
+        {"model.softcap.logits", set_to("model.softcap.logits", "none", {"model.family=gemma2"})},
         {"model.multiplier.embedding", set_to("model.multiplier.embedding", "12", {"model.family=granite"})},
         {"model.multiplier.residual", set_to("model.multiplier.residual", "0.22", {"model.family=granite"})},
         {"model.multiplier.logits", set_to("model.multiplier.logits", "0.125", {"model.family=granite"})},

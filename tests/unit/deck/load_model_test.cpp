@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "layout/families/family_descriptor.hpp"
 #include "tests/unit/deck/load_fixture.hpp"
@@ -43,6 +44,22 @@ TEST_F(Load, ReadsConstantFactorsAndWritesThemBack) {
             load_text(loaded.effective, "again.yaml", {}, {.ranks = 1, .machine = machine_});
         ASSERT_TRUE(again.ok()) << again.found.print();
         EXPECT_EQ(again.run.model, model);
+    }
+}
+
+TEST_F(Load, ReadsSoftCapsAndWritesThemBack) {
+    const std::pair<std::string, spec::Softcap> cases[] = {
+        {"", {50, 30}}, {", softcap: {attention: none}", {0, 30}}, {", softcap: {logits: 2.5}", {50, 2.5}}};
+    for (const auto& [text, softcap] : cases) {
+        const LoadedDeck loaded =
+            load_base("", {"model={family: gemma2, layers: 2, hidden: 44, heads: 2" + text + "}"});
+
+        ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+        EXPECT_EQ(loaded.run.model.softcap, softcap) << text;
+        const LoadedDeck again =
+            load_text(loaded.effective, "again.yaml", {}, {.ranks = 1, .machine = machine_});
+        ASSERT_TRUE(again.ok()) << again.found.print();
+        EXPECT_EQ(again.run.model, loaded.run.model);
     }
 }
 

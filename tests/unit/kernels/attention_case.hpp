@@ -102,7 +102,8 @@ struct AttentionCase {
         const layout::AttentionUse use{.is_bfloat16 = sizeof(T) == 2,
                                        .has_documents = document > 0,
                                        .has_window = window > 0,
-                                       .has_dropout = probability > 0};
+                                       .has_dropout = probability > 0,
+                                       .has_softcap = shape.score_cap > 0};
         return kernels::prepare_attention<T>(TestStream{1}, shape, use) == kernels::AttentionKernel::cudnn
                    ? 1
                    : std::numbers::log2e;
@@ -128,6 +129,7 @@ struct AttentionCase {
         return {static_cast<std::size_t>(shape.seq),
                 static_cast<std::size_t>(shape.head_dim),
                 shape.scale != 0 ? double(shape.scale) : 1 / std::sqrt(double(shape.head_dim)),
+                double(shape.score_cap),
                 columns(qkv, batch, head),
                 columns(qkv, batch, shape.heads + kv_head),
                 columns(qkv, batch, shape.heads + shape.kv_heads + kv_head),
@@ -233,6 +235,12 @@ std::vector<AttentionCase<T>> attention_cases() {
     cases.push_back({.shape = {1, 128, 2, 1, 64, 0, 0.25f}});
     cases.push_back({.shape = {2, 77, 2, 2, 48, 0, 0.3f}, .document = 30});
     cases.push_back({.shape = {1, 131, 4, 2, 128, 3, 0.0078125f}, .probability = 0.2f, .spread = 4});
+    for (const std::int64_t seq : {1, 31, 64, 129, 577}) {
+        cases.push_back({.shape = {1, seq, 2, 1, 64, 0, 0, false, 2.0f}, .spread = 2});
+    }
+    cases.push_back({.shape = {2, 128, 4, 2, 256, 0, 0.0625f, false, 8.0f}, .spread = 1.5f});
+    cases.push_back({.shape = {2, 203, 2, 1, 32, 0, 0, false, 1.5f}, .document = 60, .window = 37});
+    cases.push_back({.shape = {1, 150, 4, 2, 40, 3, 0.3f, false, 4.0f}, .probability = 0.2f, .spread = 2});
     for (auto& c : cases) {
         c.fill();
     }

@@ -15,7 +15,7 @@ std::string described(const AttentionCase<T>& c) {
            std::to_string(c.shape.heads) + ", kv heads " + std::to_string(c.shape.kv_heads) + ", head dim " +
            std::to_string(c.shape.head_dim) + ", documents of " + std::to_string(c.document) + ", window " +
            std::to_string(c.window) + ", dropout " + std::to_string(c.probability) + ", scale " +
-           std::to_string(c.shape.scale);
+           std::to_string(c.shape.scale) + ", cap " + std::to_string(c.shape.score_cap);
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/error.hpp"
@@ -29,26 +30,27 @@ struct Data {
     std::vector<std::uint8_t> mask;
     std::vector<float> losses = std::vector<float>(static_cast<std::size_t>(rows), -1.0f);
     StepInputs inputs{.loss_scale = 1.0f / 96};
-    float factor = 1;  ///< of the logits
+    LogitTransform transform = {};
 
-    /// Returns the logits of a row without padding, times their factor.
+    /// Returns the logits of a row without padding, with their factor and their cap.
     std::vector<double> valid_logits(std::int64_t r) const {
         auto values =
             doubles(std::vector<T>(logits.begin() + r * padded, logits.begin() + r * padded + vocab));
         for (double& value : values) {
-            value *= double(factor);
+            value *= double(transform.factor);
+            value = transform.cap > 0 ? transform.cap * std::tanh(value / transform.cap) : value;
         }
         return values;
     }
     void run(const device::Stream& stream = test_stream()) {
         cross_entropy<T>(stream, matrix(logits, rows, padded), vocab, row(targets), row(mask), &inputs,
-                         row(losses), factor);
+                         row(losses), transform);
     }
 };
 
 struct Sizes {
     std::int64_t rows, vocab, padded;
-    float factor = 1;  ///< of the logits
+    LogitTransform transform = {};
 };
 constexpr Sizes sizes[] = {{1, 1, 1},
                            {3, 1, 16},
@@ -56,11 +58,14 @@ constexpr Sizes sizes[] = {{1, 1, 1},
                            {5, 37, 64},
                            {33, 1030, 1040},
                            {2, 5003, 5056},
-                           {5, 37, 64, 0.5f},
-                           {4, 9, 9, 2.0f},
-                           {33, 1030, 1040, 0.11f},
-                           {3, 5001, 5001, 1.7f},
-                           {2, 5003, 5056, 0.0625f},
+                           {5, 37, 64, {0.5f}},
+                           {4, 9, 9, {2.0f}},
+                           {33, 1030, 1040, {0.11f}},
+                           {3, 5001, 5001, {1.7f}},
+                           {2, 5003, 5056, {0.0625f}},
+                           {5, 37, 64, {1, 5}},
+                           {33, 1030, 1040, {0.7f, 3}},
+                           {2, 5003, 5056, {1, 30}},
                            {270, 17000, 17008}};  // more rows than blocks of a GPU, and several
                                                   // chunks for each warp
 
@@ -70,16 +75,19 @@ using Types = ::testing::Types<float, tensor::bfloat16>;
 TYPED_TEST_SUITE(CrossEntropy, Types);
 
 TYPED_TEST(CrossEntropy, LossAndGradientAreTheReference) {
-    for (const auto [rows, vocab, padded, factor] : sizes) {
+    for (const auto& [rows, vocab, padded, transform] : sizes) {
         Data<TypeParam> data{rows, vocab, padded};
-        data.factor = factor;
+        data.transform = transform;
         std::vector<double> losses;
         std::vector<double> gradient;
         for (std::int64_t r = 0; r < rows; ++r) {
             const auto target = static_cast<std::size_t>(data.targets[static_cast<std::size_t>(r)]);
             losses.push_back(reference::cross_entropy(data.valid_logits(r), target));
-            for (const double d : reference::cross_entropy_backward(data.valid_logits(r), target)) {
-                gradient.push_back(d * double(factor) / 96);
+            const auto logits_of_row = data.valid_logits(r);
+            const auto of_row = reference::cross_entropy_backward(logits_of_row, target);
+            for (std::size_t c = 0; c < of_row.size(); ++c) {
+                const double tangent = transform.cap > 0 ? logits_of_row[c] / double(transform.cap) : 0;
+                gradient.push_back(of_row[c] * double(transform.factor) * (1 - tangent * tangent) / 96);
             }
             gradient.resize(gradient.size() + static_cast<std::size_t>(padded - vocab));
         }
@@ -95,7 +103,7 @@ TYPED_TEST(CrossEntropy, LossAndGradientAreTheReference) {
             EXPECT_LT(dot(rest, rest), 1e-14);
         } else {
             EXPECT_LT(relative_error(data.logits, gradient), bound<TypeParam>)
-                << rows << 'x' << vocab << " times " << factor;
+                << rows << 'x' << vocab << " times " << transform.factor << " cap " << transform.cap;
         }
         for (std::size_t i = 0; i < data.logits.size(); ++i) {
             const bool is_padding = static_cast<std::int64_t>(i) % padded >= vocab;
@@ -137,9 +145,9 @@ TYPED_TEST(CrossEntropy, MaskedRowsCountForNothingAndTheirTargetsAreNotRead) {
 }
 
 TYPED_TEST(CrossEntropy, LossOnlyGivesTheSameLossesAndLeavesTheLogits) {
-    for (const float factor : {1.0f, 0.125f, 1.7f}) {
+    for (const LogitTransform& transform : {LogitTransform{}, {0.125f}, {1.7f}, {1, 30}, {0.5f, 2}}) {
         Data<TypeParam> trained{33, 1030, 1040};
-        trained.factor = factor;
+        trained.transform = transform;
         Data<TypeParam> evaluated{33, 1030, 1040};
         evaluated.mask.assign(33, 1);
         evaluated.mask[7] = 0;
@@ -148,11 +156,11 @@ TYPED_TEST(CrossEntropy, LossOnlyGivesTheSameLossesAndLeavesTheLogits) {
         trained.run();
         cross_entropy_loss_only<TypeParam>(test_stream(), matrix(evaluated.logits, 33, 1040), 1030,
                                            row(evaluated.targets), row(evaluated.mask), row(evaluated.losses),
-                                           factor);
+                                           transform);
 
         trained.losses[7] = 0;
-        EXPECT_TRUE(same_bits(evaluated.losses, trained.losses)) << factor;
-        EXPECT_TRUE(same_bits(evaluated.logits, before)) << factor;
+        EXPECT_TRUE(same_bits(evaluated.losses, trained.losses)) << transform.factor;
+        EXPECT_TRUE(same_bits(evaluated.logits, before)) << transform.factor;
     }
 }
 
@@ -167,11 +175,11 @@ TYPED_TEST(CrossEntropy, HasTheSameBitsOnOneThread) {
 }
 
 TYPED_TEST(CrossEntropy, ByTilesOfTheVocabularyHasTheBitsOfTheWhole) {
-    for (const auto [rows, vocab, padded, factor] :
+    for (const auto& [rows, vocab, padded, transform] :
          {Sizes{5, 2500, 2512}, Sizes{3, 2040, 2080}, Sizes{4, 7, 16}, Sizes{2, 70000, 70016},
-          Sizes{5, 2500, 2512, 0.0625f}, Sizes{3, 2040, 2080, 1.7f}}) {
+          Sizes{5, 2500, 2512, {0.0625f}}, Sizes{3, 2040, 2080, {1.7f}}, Sizes{5, 2500, 2512, {1, 5}}}) {
         Data<TypeParam> whole{rows, vocab, padded};
-        whole.factor = factor;
+        whole.transform = transform;
         whole.mask.assign(static_cast<std::size_t>(rows), 1);
         whole.mask[1] = 0;
         auto tiled = whole;
@@ -197,12 +205,13 @@ TYPED_TEST(CrossEntropy, ByTilesOfTheVocabularyHasTheBitsOfTheWhole) {
             cross_entropy_tile<TypeParam>(test_stream(), {logits.data, {logits.extent(0), logits.extent(1)}},
                                           first, vocab, row(tiled.targets), row(tiled.mask),
                                           first == 0 ? Accumulate::no : Accumulate::yes, statistics,
-                                          tiled.factor);
+                                          tiled.transform);
         });
         losses_of_statistics(test_stream(), statistics, row(tiled.mask), row(tiled.losses));
         each_tile([&](std::int64_t first, tensor::TensorRef<TypeParam, 2> logits) {
             cross_entropy_tile_gradient<TypeParam>(test_stream(), logits, first, vocab, row(tiled.targets),
-                                                   row(tiled.mask), statistics, &tiled.inputs, tiled.factor);
+                                                   row(tiled.mask), statistics, &tiled.inputs,
+                                                   tiled.transform);
         });
 
         EXPECT_EQ(tiled.losses, whole.losses) << rows << 'x' << vocab;
@@ -212,10 +221,11 @@ TYPED_TEST(CrossEntropy, ByTilesOfTheVocabularyHasTheBitsOfTheWhole) {
 
 TYPED_TEST(CrossEntropy, BySlicesOfTheVocabularyIsThatOfTheWhole) {
     // The last slice is only padding.
-    for (const auto [rows, vocab, padded, factor] :
-         {Sizes{5, 2100, 3072}, Sizes{3, 37, 48}, Sizes{4, 9, 24}, Sizes{5, 2100, 3072, 0.3f}}) {
+    for (const auto& [rows, vocab, padded, transform] :
+         {Sizes{5, 2100, 3072}, Sizes{3, 37, 48}, Sizes{4, 9, 24}, Sizes{5, 2100, 3072, {0.3f}},
+          Sizes{5, 2100, 3072, {0.3f, 2}}}) {
         Data<TypeParam> whole{rows, vocab, padded};
-        whole.factor = factor;
+        whole.transform = transform;
         whole.mask.assign(static_cast<std::size_t>(rows), 1);
         whole.mask[1] = 0;
         auto cut = whole;
@@ -234,7 +244,7 @@ TYPED_TEST(CrossEntropy, BySlicesOfTheVocabularyIsThatOfTheWhole) {
             std::vector<LossStatistics> statistics(static_cast<std::size_t>(rows), {7, 7, 7});
             cross_entropy_tile<TypeParam>(test_stream(), {own.data(), {rows, width}}, slice * width, vocab,
                                           row(cut.targets), row(cut.mask), Accumulate::no, statistics,
-                                          cut.factor);
+                                          cut.transform);
             all.insert(all.end(), statistics.begin(), statistics.end());
         }
         merge_statistics(test_stream(), all, merged);
@@ -243,7 +253,7 @@ TYPED_TEST(CrossEntropy, BySlicesOfTheVocabularyIsThatOfTheWhole) {
             auto& own = columns[static_cast<std::size_t>(slice)];
             cross_entropy_tile_gradient<TypeParam>(test_stream(), matrix(own, rows, width), slice * width,
                                                    vocab, row(cut.targets), row(cut.mask), merged,
-                                                   &cut.inputs, cut.factor);
+                                                   &cut.inputs, cut.transform);
             for (std::int64_t r = 0; r < rows; ++r) {
                 std::copy_n(own.begin() + r * width, width, cut.logits.begin() + r * padded + slice * width);
             }
@@ -305,12 +315,27 @@ TEST(CrossEntropyFloat, ANonFiniteLogitGivesANonFiniteLoss) {
     }
 }
 
-TEST(CrossEntropyFloat, RefusesAFactorThatIsNotPositive) {
-    for (const float factor : {0.0f, -1.0f, std::numeric_limits<float>::infinity()}) {
+TEST(CrossEntropyFloat, RefusesAFactorThatIsNotPositiveAndANegativeCap) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    for (const LogitTransform& transform :
+         {LogitTransform{0.0f}, {-1.0f}, {infinity}, {1, -2.0f}, {1, infinity}}) {
         Data<float> data{3, 37, 64};
-        data.factor = factor;
-        EXPECT_THROW(data.run(), Error) << factor;
+        data.transform = transform;
+        EXPECT_THROW(data.run(), Error) << transform.factor << ' ' << transform.cap;
     }
+}
+
+TEST(CrossEntropyFloat, ACapBoundsLogitsAndKeepsWhatIsNotANumber) {
+    Data<float> data{3, 37, 64};
+    data.transform = {1, 30};
+    data.logits[5] = std::numeric_limits<float>::infinity();
+    data.logits[64 + 7] = -1e30f;
+    data.logits[128 + 9] = std::nanf("");
+    data.run();
+    EXPECT_TRUE(std::isfinite(data.losses[0]));
+    EXPECT_EQ(data.logits[5], 0.0f);  // the cap is flat there
+    EXPECT_TRUE(std::isfinite(data.losses[1]));
+    EXPECT_TRUE(std::isnan(data.losses[2]));
 }
 
 TEST(CrossEntropyFloat, RefusesTargetsOutsideTheVocabularyOrHasNoLossForThem) {

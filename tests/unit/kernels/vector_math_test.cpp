@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "kernels/element/softcap.hpp"
+
 namespace ziggurat::kernels {
 namespace {
 
@@ -32,6 +34,18 @@ TEST(VectorMath, SigmoidIsRightEverywhere) {
     EXPECT_EQ(sigmoid(INFINITY), 1.0f);
     EXPECT_LT(sigmoid(-INFINITY), 1e-37f);
     EXPECT_GE(sigmoid(-1e30f), 0.0f);
+}
+
+TEST(VectorMath, HyperbolicTangentIsRightToThreePartsInTenMillion) {
+    for (float x = -12; x < 12; x += 0.00137f) {
+        const double expected = std::tanh(double(x));
+        ASSERT_NEAR(hyperbolic_tangent(x), expected, 3e-7 * std::fabs(expected)) << x;
+    }
+    ASSERT_NEAR(hyperbolic_tangent(1e-6f), 1e-6f, 1e-13);
+    EXPECT_EQ(hyperbolic_tangent(0), 0.0f);
+    EXPECT_EQ(hyperbolic_tangent(INFINITY), 1.0f);
+    EXPECT_EQ(hyperbolic_tangent(-1e30f), -1.0f);
+    EXPECT_TRUE(std::isnan(hyperbolic_tangent(NAN)));
 }
 
 TEST(VectorMath, ErrorFunctionIsRightEverywhere) {

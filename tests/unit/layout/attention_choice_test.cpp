@@ -40,6 +40,7 @@ TEST(AttentionChoice, TakesTheFastestKernelThatServesTheCalls) {
          AttentionKernel::tensor_cores,
          "model.window"},
         {{.is_bfloat16 = true, .has_dropout = true}, sizes, 90, true, AttentionKernel::cuda_cores, "dropout"},
+        {{.is_bfloat16 = true, .has_softcap = true}, sizes, 90, true, AttentionKernel::cuda_cores, "softcap"},
         {{}, sizes, 90, true, AttentionKernel::cuda_cores, "precision.compute"},
         {plain, part_of_a_tile, 90, true, AttentionKernel::tensor_cores, "tiles of 128"},
         {plain, heads_of_256, 90, true, AttentionKernel::cudnn, ""},
@@ -60,6 +61,14 @@ TEST(AttentionChoice, DropsNothingInValidation) {
     EXPECT_TRUE(attention_use(run, true, 0).has_dropout);
     EXPECT_FALSE(attention_use(run, false, 0).has_dropout);
     EXPECT_TRUE(attention_use(run, false, 0).is_bfloat16);
+}
+
+TEST(AttentionChoice, DependsOnTheCapOfScoresButNotOnThatOfLogits) {
+    spec::RunSpec run;
+    run.model.softcap.logits = 30;
+    EXPECT_FALSE(attention_use(run, true, 0).has_softcap);
+    run.model.softcap.attention = 50;
+    EXPECT_TRUE(attention_use(run, true, 0).has_softcap);
 }
 
 TEST(AttentionChoice, DependsOnTheWindowOfALayer) {

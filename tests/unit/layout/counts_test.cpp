@@ -39,6 +39,8 @@ TEST(CountParameters, GivesThePublishedSizes) {
     EXPECT_EQ(count_parameters(preset("granite-3.3-2b")).total, 2'533'539'840);
     EXPECT_EQ(count_parameters(preset("granite-3.3-8b")).total, 8'170'864'640);
     EXPECT_EQ(count_parameters(preset("gemma-3-270m")).total, 268'098'176);
+    EXPECT_EQ(count_parameters(preset("gemma-2-2b")).total, 2'614'341'888);
+    EXPECT_EQ(count_parameters(preset("gemma-2-9b")).total, 9'241'705'984);
     EXPECT_EQ(count_parameters(preset("gemma-3-1b")).total, 999'885'952);
 }
 
