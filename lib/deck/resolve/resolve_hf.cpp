@@ -73,7 +73,7 @@ class Application {
             values.mark_bad(stated.deck_key);
             return;
         }
-        if (row.type == Type::real) {
+        if (row.type == Type::real && value->keyword.empty()) {
             value->written = write_real(std::get<double>(value->data));
         }
         const DeckValue* own = values.find(stated.deck_key);

@@ -21,7 +21,7 @@ ZG_ELEMENT inline float transformed(const LogitTransform& transform, float x) no
     return cap > 0 ? cap * hyperbolic_tangent(factor / cap * x) : factor * x;
 }
 
-/// Converts logits to exponents of 2, as SoftcapReader does. `capped` spares logits without a cap the test.
+/// SoftcapReader for logits. Without `capped` it does not look for a cap.
 template <bool capped>
 class LogitReader {
   public:

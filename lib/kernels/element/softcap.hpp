@@ -28,7 +28,7 @@ ZG_ELEMENT inline float hyperbolic_tangent(float x) noexcept {
     return t > 0.625f ? far : near;
 }
 
-/// Converts a product of queries and keys, or a logit, to an exponent of 2: slope times what read() returns.
+/// Converts a score or a logit to an exponent of 2, which is slope times what read() returns.
 ///
 /// Without a cap, read() returns its argument. With a cap it returns tanh(inner x).
 struct SoftcapReader {

@@ -1,4 +1,4 @@
-/// Gemma 2: the layer of Gemma with a second norm of each branch, soft caps and windows in every other layer.
+/// Gemma 2: the layer of Gemma with a second norm of each branch, soft caps, and windows by turns.
 ///
 /// Source: Gemma Team, "Gemma 2: Improving Open Language Models at a Practical Size", 2024, section 2; presets:
 /// the published config.json of gemma-2-2b and gemma-2-9b.
@@ -36,8 +36,9 @@ spec::Model model_of(std::int64_t layers, std::int64_t hidden, std::int64_t head
     return model;
 }
 
-/// Source: Gemma2ForCausalLM and Gemma2Config of transformers. Its class reads no pattern of windows before
-/// version 4.53.
+/// Source: Gemma2ForCausalLM and Gemma2Config of transformers.
+///
+/// The class reads which layers have a window from version 4.53 on.
 Published published() {
     auto keys = gated_hf_keys({.tie_embeddings = "true", .kv_heads = "4", .head_dim = "256"});
     keys.push_back({"sliding_window", "model.window", "4096"});

@@ -102,7 +102,7 @@ def make_model(place, name):
 
 def logits_there(model, tokens):
     with torch.no_grad():
-        return model(torch.tensor(tokens, dtype=torch.long)[None]).logits[0].numpy()
+        return model(torch.tensor(tokens, dtype=torch.long)[None], use_cache=False).logits[0].numpy()
 
 
 def write_deck(place, name, vocab):
