@@ -19,11 +19,12 @@ struct InspectOptions : Options {
     bool json = false;
 };
 
-/// Checkpoint whose model runs, and the tokenizer of its texts.
+/// Checkpoint whose model runs, its number type, and the tokenizer of its texts.
 struct ModelChoice {
     std::string folder;     ///< a run, its ckpt folder, or one checkpoint
     std::string tokenizer;  ///< file, or folder that has it; `bytes`; empty: of the run
     std::string add_bos;    ///< auto, true or false; empty: of the run
+    std::string compute;    ///< fp32 or bf16; empty: as trained
 };
 
 struct SampleOptions : Options, ModelChoice {
@@ -42,7 +43,6 @@ struct EvalOptions : Options, ModelChoice {
     std::string dtype;    ///< uint16 or uint32, the type of raw data
     std::string task;     ///< file of multiple-choice tasks
     std::string choices;  ///< output file for the choices; empty: none
-    std::string compute;  ///< fp32 or bf16; empty: as trained
     bool json = false;
 };
 

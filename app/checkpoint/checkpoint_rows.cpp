@@ -60,6 +60,12 @@ OptionRowOf<ModelChoice> tokenizer_row() {
                        "path of the tokenizer, if it is not in the run or was moved (default: the run's)");
 }
 
+OptionRowOf<ModelChoice> compute_row() {
+    return one_of("--compute", "TYPE", &ModelChoice::compute, {"fp32", "bf16"},
+                  "number type of weights, activations and products: fp32 or bf16 (default: the run's "
+                  "precision.compute)");
+}
+
 OptionRowOf<SampleOptions> temperature_row() {
     return {"--temperature", "T", "a number from 0 to 100",
             "divides the logits (default 0.8); 0 takes the most likely token",
@@ -128,7 +134,7 @@ CommandRowOf<SampleOptions> sample_row() {
                     temperature_row(),
                     whole("--top-k", "N", &SampleOptions::top_k, std::int64_t{1}, std::int64_t{1} << 31,
                           "samples from the N most likely tokens (default: from all)"),
-                    top_p_row(), stop_row(),
+                    top_p_row(), stop_row(), compute_row(),
                     whole("--seed", "N", &SampleOptions::seed, std::uint64_t{0}, UINT64_MAX,
                           "seed of the random numbers (default: the run's)")},
         .examples = {{"ziggurat sample runs/quickstart --prompt 'In the'", "200 tokens"},
@@ -167,10 +173,7 @@ CommandRowOf<EvalOptions> eval_row() {
                     tokenizer_row(), add_bos_row(&ModelChoice::add_bos, "the run's data.add_bos"),
                     text_option("--choices", "FILE", &EvalOptions::choices, "a file",
                                 "with --task: writes the choice of each task to FILE, as JSON lines"),
-                    one_of("--compute", "TYPE", &EvalOptions::compute, {"fp32", "bf16"},
-                           "number type of weights, activations and products: fp32 or bf16 (default: the "
-                           "run's precision.compute)"),
-                    flag("--json", &EvalOptions::json, "print JSON")},
+                    compute_row(), flag("--json", &EvalOptions::json, "print JSON")},
         .examples = {{"ziggurat eval runs/quickstart", "validation loss and perplexity"},
                      {"mpirun -n 2 ziggurat eval runs/a --data 'data/*.bin' --json",
                       "on token files, on two ranks, with JSON output"},

@@ -99,7 +99,7 @@ std::optional<int> eval_model(const EvalOptions& options, const comm::Context& w
     if (!is_agreed(world, exit_code, check)) {
         return exit_code;
     }
-    const auto run = evaluated_run(model, options.compute);
+    const auto run = evaluated_run(model, options.compute, model.run.train.micro_batch);
     return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
         corpus = corpus ? std::move(corpus) : open_data(options, model.run);
         tokenizer = tokenizer ? std::move(tokenizer) : data::open_tokenizer(model.run.data.tokenizer);

@@ -57,7 +57,7 @@ ReadTasks read_tasks(const EvalOptions& options, const TrainedModel& model) {
 
 /// Returns a run that evaluates rows of at most `longest_read` tokens, several per sequence.
 spec::RunSpec run_on_rows(const TrainedModel& model, const std::string& compute, std::int64_t longest_read) {
-    auto run = evaluated_run(model, compute);
+    auto run = evaluated_run(model, compute, model.run.train.micro_batch);
     run.data.seq = std::max(run.data.seq, longest_read);
     run.data.reset_at_document = true;
     return run;

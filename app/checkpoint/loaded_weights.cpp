@@ -7,8 +7,8 @@
 
 namespace ziggurat::app {
 
-spec::RunSpec evaluated_run(const TrainedModel& model, const std::string& compute) {
-    auto run = train::evaluating(model.run, model.here, model.run.train.micro_batch);
+spec::RunSpec evaluated_run(const TrainedModel& model, const std::string& compute, std::int64_t micro_batch) {
+    auto run = train::evaluating(model.run, model.here, micro_batch);
     if (!compute.empty()) {
         run.precision.compute = compute == "fp32" ? spec::DType::f32 : spec::DType::bf16;
     }

@@ -15,8 +15,9 @@ namespace ziggurat::app {
 
 /// Returns the run of `model`, changed to evaluate on the ranks of this job.
 ///
-/// \param compute  value of --compute; empty: number type of the run
-spec::RunSpec evaluated_run(const TrainedModel& model, const std::string& compute);
+/// \param compute      value of --compute; empty: number type of the run
+/// \param micro_batch  number of sequences in one run of the program
+spec::RunSpec evaluated_run(const TrainedModel& model, const std::string& compute, std::int64_t micro_batch);
 
 /// Loads the weights of `model`, closes its files, calls `work` and returns its exit code.
 ///

@@ -70,7 +70,7 @@ std::optional<int> sample_model(const SampleOptions& options,
         open();
     }
     model.run.run.seed = options.seed.value_or(model.run.run.seed);
-    const auto run = train::evaluating(model.run, model.here, 1);
+    const auto run = evaluated_run(model, options.compute, 1);
     return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
         progress.end();
         const auto step = model.step();

@@ -143,6 +143,8 @@ def samples(place):
     coldest = {place.call("sample", place.run, "--prompt", PROMPT, "--tokens", 5, "--temperature", 0, "--seed", seed)[0]
                for seed in (1, 2)}
     expect(len(coldest) == 1, "no chance at temperature 0", coldest)
+    message = place.call("sample", place.run, "--prompt", PROMPT, "--tokens", 5, "--compute", "fp16", code=2)[1]
+    expect("fp32" in message and "bf16" in message, "names the number types", message)
     for limit in (("--top-k", 1), ("--top-p", 1e-9)):
         text = place.call("sample", place.run, "--prompt", PROMPT, "--tokens", 5, *limit)[0]
         expect({text} == coldest, f"the most likely token alone with {limit}", text)

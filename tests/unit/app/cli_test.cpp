@@ -181,12 +181,14 @@ TEST(CommandLine, SamplesAndEvaluates) {
     EXPECT_EQ(plain.tokens, 200);
     EXPECT_EQ(plain.temperature, 0.8);
     EXPECT_EQ(plain.seed, std::nullopt);
+    EXPECT_EQ(plain.compute, "");
     const auto chosen = print_line({"sample", "runs/a", "--prompt=-x", "--tokens", "7", "--temperature", "0",
-                                    "--seed", "18446744073709551615"})
+                                    "--seed", "18446744073709551615", "--compute", "fp32"})
                             .options<SampleOptions>();
     EXPECT_EQ(chosen.prompt, "-x");
     EXPECT_EQ(chosen.tokens, 7);
     EXPECT_EQ(chosen.temperature, 0);
+    EXPECT_EQ(chosen.compute, "fp32");
     EXPECT_EQ(chosen.seed, 18446744073709551615U);
     const auto eval = print_line({"eval", "runs/a", "--data", "x.bin", "--format", "llmc", "--json"})
                           .options<EvalOptions>();
