@@ -4,8 +4,7 @@
   scripts/model_sizes.py [BUILD]     BUILD: a build folder (default: build/release)
 
 For each model and machine, `ziggurat check` plans a training in bf16 with AdamW on all ranks of one node: ZeRO 3, full
-recomputation, sequences of 2048 tokens, one per micro-batch. A cell says where the state has to be so that it fits: all of it on
-the devices, or the parts that `check` proposes on the host or on NVMe.
+recomputation, sequences of 2048 tokens, one per micro-batch. A cell has the first of PLACES with which the plan fits.
 """
 
 import pathlib
@@ -27,6 +26,15 @@ MODELS = ["SmolLM2-135M", "SmolLM2-1.7B", "SmolLM3-3B", "Llama-3.2-1B", "Llama-3
           "Qwen2.5-7B", "Qwen2.5-14B", "Qwen2.5-32B", "Qwen2.5-72B", "Qwen3-0.6B", "Qwen3-1.7B", "Qwen3-4B", "Qwen3-8B", "Qwen3-14B",
           "Qwen3-32B", "gemma-2b", "gemma-7b", "gemma-2-2b", "gemma-2-9b", "gemma-2-27b", "gemma-3-270m", "gemma-3-1b",
           "Phi-3-mini-4k", "phi-4", "Phi-4-mini", "granite-3.3-2b", "granite-3.3-8b", "pythia-1b", "pythia-12b"]
+# Where the state is, and the settings that put it there.
+ON_HOST = ["tiers.home.optimizer=host", "tiers.home.gradients=host"]
+ON_NVME = ["tiers.home.optimizer=nvme", "tiers.home.gradients=nvme", "tiers.nvme.paths=[DISK]", "sharding.reduce=each_microbatch"]
+PLACES = [("device", []),
+          ("host", ON_HOST[:1]),
+          ("host", ON_HOST),
+          ("host", [*ON_HOST, "tiers.home.parameters=host", "tiers.home.activations=host"]),
+          ("NVMe", ON_NVME),
+          ("NVMe", [*ON_NVME, "tiers.home.parameters=nvme", "tiers.home.activations=nvme"])]
 SETTINGS = ["sharding.zero=3", "recompute=full", "checkpoint.async=false"]
 
 
@@ -34,27 +42,23 @@ def deck_of(folder, model):
     """Writes a deck of the model, and its config.json, to `folder`."""
     kind, _, *sizes = next(row[1:] for row in published_test.MODELS if row[0] == model)
     (folder / "config.json").write_text(json.dumps(published_test.config_of(kind, *sizes)))
-    (folder / "train.bin").touch()
-    # SmolLM and Pythia of the first kind have positions for 2048 tokens only, as all models here have.
     (folder / "deck.yaml").write_text(
-        "deck_version: 1\nrun: {name: size}\nmodel: {init: {from: hf, path: .}}\n"
-        "data: {tokenizer: none, seq: 2048, train: [{format: llmc, path: train.bin}]}\n"
+        f"deck_version: 1\nrun: {{name: size}}\nmodel: {{init: {{from: hf, path: {folder}}}}}\n"
+        f"data: {{tokenizer: none, seq: 2048, train: [{{format: llmc, path: {folder}/train.bin}}]}}\n"
         "train: {steps: 100, global_batch: 64, micro_batch: 1}\noptimizer: {lr: 1.0e-5}\nprecision: {compute: bf16}\n")
     return kind
 
 
 def place_of_state(program, folder, machine):
-    """What the plan needs beside the devices: `device`, `host`, `NVMe`, or `-` if nothing fits."""
-    command = [program, "check", folder / "deck.yaml", "--machine", machine, *SETTINGS]
-    said = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
-    if re.search(r"^  FITS", said, re.M):
-        return "device"
-    proposals = re.findall(r"^  fits with (.*)$", said, re.M)
-    if not proposals and "DOES NOT FIT" not in said:
-        sys.exit(f"{command}: {said}")
-    if any("=nvme" not in each for each in proposals):
-        return "host"
-    return "NVMe" if proposals else "-"
+    """The first of PLACES with which the plan fits; `-` if none is enough."""
+    for place, settings in PLACES:
+        command = [program, "check", folder / "deck.yaml", "--machine", machine, *SETTINGS, *settings]
+        said = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+        if re.search(r"^  FITS", said, re.M):
+            return place
+        if "DOES NOT FIT" not in said:
+            sys.exit(f"{command}: {said}")
+    return "-"
 
 
 def main():

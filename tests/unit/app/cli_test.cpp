@@ -292,7 +292,7 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
         {{"inspect"}, {"--tensors", "--tensor", "--verify", "--diff", "--json", "--help"}},
         {{"sample"},
          {"--prompt", "--tokens", "--tokenizer", "--add-bos", "--temperature", "--top-k", "--top-p", "--stop",
-          "--seed", "--help"}},
+          "--compute", "--seed", "--help"}},
         {{"eval"},
          {"--data", "--format", "--dtype", "--task", "--tokenizer", "--add-bos", "--choices", "--compute",
           "--json", "--help"}},
