@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Times layers of several families beside those of Llama with the same products, and prints their FLOP rates as a share of
-Llama's: norms of heads (Qwen3), GEGLU (Gemma), windows of 256 of 1024 tokens (Mistral).
+Llama's: norms of heads (Qwen3), GEGLU (Gemma), soft caps and post norms (Gemma 2), windows of 256 of 1024 tokens (Mistral).
 
   perf/families.py --binary build/release/bin/perf_step [--rounds 3]
 
@@ -12,7 +12,7 @@ import json
 import pathlib
 import subprocess
 
-MODELS = ["llama-1024", "qwen3-1024", "gemma-1024", "mistral-1024"]
+MODELS = ["llama-1024", "qwen3-1024", "gemma-1024", "gemma2-1024", "mistral-1024"]
 
 
 def rate_of(binary, model, precision):

@@ -84,7 +84,7 @@ BARS = {
                  ("pipeline", "two ranks: pipeline of eight micro-batches over data, tokens/s", 0.90 * 8 / 9 * 0.93))],
     "families": [Bar(f"{model} {precision}: FLOP rate over that of Llama's layers",
                      {"measurement": "families", "model": model, "precision": precision}, "ratio", 0.9)
-                 for model in ("qwen3-1024", "gemma-1024", "mistral-1024") for precision in ("f32", "bf16")],
+                 for model in ("qwen3-1024", "gemma-1024", "gemma2-1024", "mistral-1024") for precision in ("f32", "bf16")],
     "bubble": [Bar(f"{schedule}: what stages wait for each other, off theory by its share", {"measurement": "bubble",
                    "schedule": schedule}, "off", 0.05, is_most=True) for schedule in ("gpipe", "1f1b", "interleaved")],
     "saving": [Bar("checkpoint beside training: the step that saves over others",

@@ -17,6 +17,7 @@
 #include "comm/session/session.hpp"
 #include "kernels/launch/runtime.hpp"
 #include "layout/counts.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "optim/adamw_inputs.hpp"
 #include "optim/learning_rate.hpp"
 #include "perf/options.hpp"
@@ -42,9 +43,9 @@ struct Choice {
 Choice parse(int argc, char** argv) {
     Choice choice;
     perf::Options options{"Times whole training steps."};
-    options.add(
-        "--model", choice.model,
-        perf::one_of({"gpt2-124m", "llama-124m", "llama-1024", "qwen3-1024", "gemma-1024", "mistral-1024"}));
+    options.add("--model", choice.model,
+                perf::one_of({"gpt2-124m", "llama-124m", "llama-1024", "qwen3-1024", "gemma-1024",
+                              "gemma2-1024", "mistral-1024"}));
     options.add("--precision", choice.precision, perf::one_of({"f32", "bf16"}));
     options.add("--recompute", choice.recompute, perf::one_of({"none", "selective", "full"}));
     options.add("--threads", choice.threads);
@@ -59,7 +60,7 @@ Choice parse(int argc, char** argv) {
 
 /// Returns eight layers of width 1024 with grouped queries: the same products in each family.
 ///
-/// Mistral has windows of 256 tokens.
+/// Mistral has windows of 256 tokens, and Gemma 2 in every other layer. Gemma 2 has its soft caps.
 spec::Model model_1024(const std::string& family) {
     spec::Model m;
     m.family = family;
@@ -71,7 +72,9 @@ spec::Model model_1024(const std::string& family) {
     m.ffn_hidden = 2816;
     m.vocab = m.vocab_padded = 32000;
     m.tie_embeddings = false;
-    m.window = family == "mistral" ? 256 : 0;
+    m.softcap = layout::family_of(m).softcap;
+    m.window = family == "mistral" || m.softcap != spec::Softcap{} ? 256 : 0;
+    m.full_attention_interval = m.softcap != spec::Softcap{} ? 2 : 0;
     return m;
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/element/dropout.hpp"
 #include "kernels/element/gelu_element.hpp"
 #include "kernels/element/rope_element.hpp"
+#include "kernels/element/softcap.hpp"
 #include "kernels/element/swiglu_element.hpp"
 #include "kernels/element/vector_math.hpp"
 #include "tensor/bfloat16.hpp"
@@ -52,6 +53,14 @@ __global__ void activations(const float* x, const float* dy, float* y) {
            glu_d_up(x[i], s, dy[i]) + glu_d_gate<Silu>(x[i], s, dy[i], dy[i]) +
            glu_d_gate<TanhGelu>(x[i], s, dy[i], dy[i]) + turned_first(x[i], dy[i], 0.6f, 0.8f) +
            turned_second(x[i], dy[i], 0.6f, 0.8f);
+}
+
+__global__ void softcaps(const float* x, float* y) {
+    const auto i = threadIdx.x;
+    const auto reader = SoftcapReader::of(0.5f, x[0]);
+    const float value = reader.read(x[i]);
+    y[i] = value * reader.slope + reader.derivative(value) + hyperbolic_tangent(x[i]) +
+           transformed({0.5f, 3.0f}, x[i]);
 }
 
 __global__ void losses(const float* x, float* y) {

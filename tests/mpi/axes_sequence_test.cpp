@@ -107,10 +107,11 @@ TEST_P(AxesSequence, LeavesTheSameBitsWhateverIsComputedAgain) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families,
-                         AxesSequence,
-                         ::testing::Values("gpt2", "llama", "gpt_neox", "qwen3", "granite", "gemma2", "gemma3"),
-                         [](const auto& made) { return made.param; });
+INSTANTIATE_TEST_SUITE_P(
+    Families,
+    AxesSequence,
+    ::testing::Values("gpt2", "llama", "gpt_neox", "qwen3", "granite", "gemma2", "gemma3"),
+    [](const auto& made) { return made.param; });
 
 }  // namespace
 }  // namespace ziggurat::train

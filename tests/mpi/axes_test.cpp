@@ -83,10 +83,11 @@ TEST_P(Axes, TrainAsOneRankDoes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families,
-                         Axes,
-                         ::testing::Values("gpt2", "llama", "gpt_neox", "qwen3", "granite", "gemma2", "gemma3"),
-                         [](const auto& made) { return made.param; });
+INSTANTIATE_TEST_SUITE_P(
+    Families,
+    Axes,
+    ::testing::Values("gpt2", "llama", "gpt_neox", "qwen3", "granite", "gemma2", "gemma3"),
+    [](const auto& made) { return made.param; });
 
 }  // namespace
 }  // namespace ziggurat::train
