@@ -30,6 +30,8 @@ SHAPES = {
                    "vocab": 32000},
     "llama-350m": {"family": "llama", "layers": 22, "hidden": 1024, "heads": 16, "kv_heads": 16, "ffn": 2816,
                    "vocab": 32000},
+    "llama-1024": {"family": "llama", "layers": 8, "hidden": 1024, "heads": 16, "kv_heads": 4, "ffn": 2816,
+                   "vocab": 32000},
     "tiny": {"family": "gpt2", "layers": 2, "hidden": 64, "heads": 2, "kv_heads": 2, "ffn": 256, "vocab": 512},
     "tiny-llama": {"family": "llama", "layers": 2, "hidden": 64, "heads": 4, "kv_heads": 2, "ffn": 128,
                    "vocab": 512},

@@ -43,6 +43,9 @@ std::set<std::string> optional_names(const spec::Model& model) {
         if (name.starts_with(prefix)) {
             all.insert(name.substr(prefix.size()));
         }
+        if (published.wrapper.model_type != nullptr) {
+            all.insert(published.wrapper.prefix + name);
+        }
     }
     return all;
 }

@@ -26,7 +26,7 @@ class Windows {
         const Json* types = value(types_name);
         if (!has_window_) {
             if (types != nullptr && !are_all(*types, "full_attention")) {
-                refuse(types_name, *types, "all layers attend in the same way here");
+                refuse(types_name, *types, "the family has full attention in all layers");
             }
             return;
         }

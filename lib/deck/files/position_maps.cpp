@@ -47,7 +47,7 @@ PositionScope PositionMaps::open(const char* name) {
     for (const auto& [key, value] : map->items()) {
         if (value.is_object()) {
             refuse(key, fmt::format("{}.{} = {} is not implemented", name, key, shown(value)),
-                   "all layers rotate positions in the same way here");
+                   "the family has one rotation for all layers");
         }
     }
     return {name, map};

@@ -93,8 +93,9 @@ bool computes_on_the_host(const Resolution& at) {
 }
 
 bool computes_attention_in_one_order(const Resolution& at) {
-    return !computes_on_the_host(at) && (at.run.precision.compute != spec::DType::bf16 ||
-                                         at.run.model.dropout > 0 || at.run.data.reset_at_document);
+    const auto& model = at.run.model;
+    return !computes_on_the_host(at) && (at.run.precision.compute != spec::DType::bf16 || model.dropout > 0 ||
+                                         model.softcap.attention > 0 || at.run.data.reset_at_document);
 }
 
 bool has_one_stage(const Resolution& at) {
@@ -169,7 +170,8 @@ constexpr std::array idle_keys = {
          "Remove it, or compute on a GPU.", "tiers"},
     Idle{"precision.attention_backward", computes_attention_in_one_order,
          "Ziggurat's kernels compute attention, always in one order",
-         "Remove it, or use precision.compute: bf16, model.dropout: 0 and data.reset_at_document: false.",
+         "Remove it, or use precision.compute: bf16, model.dropout: 0, model.softcap.attention: none and "
+         "data.reset_at_document: false.",
          "precision data model"},
     Idle{"optimizer.no_decay", has_no_decay, "optimizer.weight_decay is 0", "Remove it.",
          "optimizer.weight_decay"},

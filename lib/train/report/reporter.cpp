@@ -203,6 +203,12 @@ void Reporter::start(const StepFields& fields,
         if (!library.unusable_reason.empty()) {
             warn(library.unusable_reason + ". Ziggurat's own kernels compute attention, which takes longer.");
         }
+        if (spec_.precision.attention_backward == spec::AttentionBackward::fast &&
+            attention[kernels::AttentionKernel::cudnn] == 0) {
+            warn(
+                "precision.attention_backward: fast has no effect (cuDNN computes no attention in this run). "
+                "'ziggurat check' names the reason.");
+        }
     }
     if (!not_shared_reason.empty()) {
         warn("ranks of one node cannot read each other's memory (" + not_shared_reason +

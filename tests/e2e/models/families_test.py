@@ -249,6 +249,7 @@ def the_text_part_of_a_larger_model_is_read(place, name):
     weights = {f"language_model.{key}": value for key, value in safetensors.torch.load_file(folder / "model.safetensors").items()}
     (folder / "config.json").write_text(json.dumps(
         {"model_type": "gemma3", "architectures": ["Gemma3ForConditionalGeneration"], "text_config": config}))
+    weights["language_model.lm_head.weight"] = weights["language_model.model.embed_tokens.weight"].clone()  # tied
     images = {"vision_tower.embeddings.weight": torch.ones(3, 5), "multi_modal_projector.weight": torch.ones(2)}
     safetensors.torch.save_file(weights | images, folder / "model.safetensors")
     place.ziggurat("import", "with_images", "runs/with_images")

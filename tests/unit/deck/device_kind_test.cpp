@@ -58,6 +58,22 @@ TEST_F(DeviceKind, IsNotTheHostsInSilenceWhereGpusAreBroken) {
     EXPECT_TRUE(load(broken, {"tiers.device.kind=host"}).ok());
 }
 
+TEST_F(DeviceKind, HasFastAttentionBackwardWhereCudnnMayComputeIt) {
+    const auto said = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), "precision={compute: bf16, attention_backward: fast}");
+        const auto loaded = load(with_gpus, more);
+        EXPECT_TRUE(loaded.ok()) << loaded.found.print();
+        return loaded.found.print().find("precision.attention_backward has no effect (Ziggurat's kernels") !=
+               std::string::npos;
+    };
+    EXPECT_FALSE(said({}));
+    EXPECT_FALSE(said({"model.family=gemma2", "model.softcap.attention=none"}));
+    EXPECT_TRUE(said({"model.family=gemma2"}));
+    EXPECT_TRUE(said({"model.dropout=0.1"}));
+    EXPECT_TRUE(said({"data.reset_at_document=true", "data.document_token=0"}));
+    EXPECT_TRUE(said({"precision.compute=fp32"}));
+}
+
 TEST_F(DeviceKind, IsJudgedInNoRecord) {
     options_.as_record = true;
     const auto loaded = load(without_gpus, {"tiers.device.kind=cuda"});
