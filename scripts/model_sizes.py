@@ -25,7 +25,8 @@ MODELS = ["SmolLM2-135M", "SmolLM2-1.7B", "SmolLM3-3B", "Llama-3.2-1B", "Llama-3
           "Llama-3.3-70B", "Mistral-7B-v0.3", "Mistral-Nemo", "Mistral-Large-2411", "Qwen2.5-0.5B", "Qwen2.5-1.5B", "Qwen2.5-3B",
           "Qwen2.5-7B", "Qwen2.5-14B", "Qwen2.5-32B", "Qwen2.5-72B", "Qwen3-0.6B", "Qwen3-1.7B", "Qwen3-4B", "Qwen3-8B", "Qwen3-14B",
           "Qwen3-32B", "gemma-2b", "gemma-7b", "gemma-2-2b", "gemma-2-9b", "gemma-2-27b", "gemma-3-270m", "gemma-3-1b",
-          "Phi-3-mini-4k", "phi-4", "Phi-4-mini", "granite-3.3-2b", "granite-3.3-8b", "pythia-1b", "pythia-12b"]
+          "Phi-3-mini-4k", "phi-4", "Phi-4-mini", "granite-3.3-2b", "granite-3.3-8b", "OLMo-2-1B", "OLMo-2-7B",
+          "OLMo-2-13B", "OLMo-2-32B", "pythia-1b", "pythia-12b"]
 # Where the state is, and the settings that put it there.
 ON_HOST = ["tiers.home.optimizer=host", "tiers.home.gradients=host"]
 ON_NVME = ["tiers.home.optimizer=nvme", "tiers.home.gradients=nvme", "tiers.nvme.paths=[DISK]", "sharding.reduce=each_microbatch"]

@@ -1,5 +1,6 @@
 /// Products with weights, their bias, their adapters and their two backward products.
 #include "kernels/column_sum.hpp"
+#include "kernels/residual.hpp"
 #include "model/adapter_products.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
@@ -87,11 +88,23 @@ Kernel forward(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     };
 }
 
+/// Binds the sum of the gradients of two readers of the input.
+template <class T>
+Kernel sum_of_gradients(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
+    const auto stream = binder.stream();
+    const auto total = use.matrix_out<T>(Role::d_input, phase.in);
+    return [=, addend = use.matrix_in<T>(Role::d_addend, phase.in)] {
+        kernels::residual_forward<T>(stream, total, addend, {}, total);
+    };
+}
+
 }  // namespace
 
 template <class T>
 Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     switch (use.op().direction) {
+        case Direction::backward:
+            return sum_of_gradients(binder, phase, use);
         case Direction::backward_input:
             return backward_input(binder, phase, use);
         case Direction::backward_weight:

@@ -75,6 +75,8 @@ Kernel norm_backward(Binder<T>& binder, const layout::Unit& unit, const layout::
     const auto gain = use.in<T>(Role::gain);
     const auto inv_std = use.in<float>(Role::inv_std);
     const auto dx = use.matrix_out<T>(Role::d_input, width);
+    // Without a gradient of other readers, the norm's is the whole gradient.
+    const auto add_to_dx = use.reads(Role::d_input) ? Accumulate::yes : Accumulate::no;
     const auto d_gain = use.gradient(Role::d_gain);
     const auto accumulate = use.accumulate();
     const auto workspace = use.workspace();
@@ -83,13 +85,13 @@ Kernel norm_backward(Binder<T>& binder, const layout::Unit& unit, const layout::
     if (use.reads(Role::mean)) {
         const auto d_bias = use.gradient(Role::d_bias);
         norm = [=, mean = use.in<float>(Role::mean)] {
-            kernels::layer_norm_backward<T>(stream, x, dy, gain, mean, inv_std, dx, d_gain, d_bias,
+            kernels::layer_norm_backward<T>(stream, x, dy, gain, mean, inv_std, dx, add_to_dx, d_gain, d_bias,
                                             accumulate, workspace);
         };
     } else {
         norm = [=, offset = static_cast<float>(phase.gain_offset)] {
-            kernels::rms_norm_backward<T>(stream, x, dy, gain, offset, inv_std, dx, d_gain, accumulate,
-                                          workspace);
+            kernels::rms_norm_backward<T>(stream, x, dy, gain, offset, inv_std, dx, add_to_dx, d_gain,
+                                          accumulate, workspace);
         };
     }
     if (!use.writes(Role::d_branch)) {

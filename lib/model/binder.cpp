@@ -55,6 +55,10 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
             return bind_linear(binder, phase, operands);
         case PhaseKind::head_norm:
             return bind_head_norm(binder, phase, operands);
+        case PhaseKind::square_sum:
+            return bind_square_sum(binder, operands);
+        case PhaseKind::whole_norm:
+            return bind_whole_norm(binder, operands);
         case PhaseKind::rope:
             return bind_rope(binder, operands);
         case PhaseKind::attention:

@@ -124,6 +124,10 @@ Kernel bind_attention(Binder<T>& binder,
 template <class T>
 Kernel bind_head_norm(Binder<T>& binder, const layout::Phase& phase, Operands& operands);
 template <class T>
+Kernel bind_square_sum(Binder<T>& binder, Operands& operands);
+template <class T>
+Kernel bind_whole_norm(Binder<T>& binder, Operands& operands);
+template <class T>
 Kernel bind_rope(Binder<T>& binder, Operands& operands);
 template <class T>
 Kernel bind_activation(Binder<T>& binder, const layout::Phase& phase, Operands& operands);

@@ -27,6 +27,7 @@
 #include "kernels/norm/head_norm.hpp"
 #include "kernels/norm/layer_norm.hpp"
 #include "kernels/norm/rms_norm.hpp"
+#include "kernels/norm/whole_norm.hpp"
 #include "kernels/residual.hpp"
 #include "kernels/swiglu.hpp"
 #include "perf/kernels/sweep_bench.hpp"
@@ -65,8 +66,8 @@ void measure_norms(SweepBench& bench, const std::string& type) {
                 dx = pool.matrix<T>(rows, hidden), gain = pool.vector<T>(hidden),
                 mean = pool.vector<float>(rows), inv_std = pool.vector<float>(rows),
                 d_gain = pool.vector<float>(hidden), d_bias = pool.vector<float>(hidden)] {
-            kernels::layer_norm_backward<T>(bench.stream, x, dy, gain, mean, inv_std, dx, d_gain, d_bias,
-                                            Accumulate::no, bench.workspace);
+            kernels::layer_norm_backward<T>(bench.stream, x, dy, gain, mean, inv_std, dx, Accumulate::yes,
+                                            d_gain, d_bias, Accumulate::no, bench.workspace);
         };
     });
     bench.measure("residual_rms_norm_forward" + type, 4 * matrix_bytes, [&] {
@@ -80,8 +81,8 @@ void measure_norms(SweepBench& bench, const std::string& type) {
         return [&bench, x = pool.matrix<T>(rows, hidden), dy = pool.matrix<T>(rows, hidden),
                 dx = pool.matrix<T>(rows, hidden), gain = pool.vector<T>(hidden),
                 inv_rms = pool.vector<float>(rows), d_gain = pool.vector<float>(hidden)] {
-            kernels::rms_norm_backward<T>(bench.stream, x, dy, gain, 0, inv_rms, dx, d_gain, Accumulate::no,
-                                          bench.workspace);
+            kernels::rms_norm_backward<T>(bench.stream, x, dy, gain, 0, inv_rms, dx, Accumulate::yes, d_gain,
+                                          Accumulate::no, bench.workspace);
         };
     });
     const double heads_bytes = double(rows * heads.width()) * sizeof(T);
@@ -96,6 +97,32 @@ void measure_norms(SweepBench& bench, const std::string& type) {
                 gain = pool.vector<T>(2 * heads.head_dim), d_gain = pool.vector<float>(2 * heads.head_dim)] {
             kernels::head_norm_backward<T>(bench.stream, heads, x, gain, 0, 1e-6f, dx, d_gain, Accumulate::no,
                                            bench.workspace);
+        };
+    });
+    const std::int64_t normalized = (heads.heads + heads.kv_heads) * heads.head_dim;
+    bench.measure("square_sums" + type, double(rows * normalized) * sizeof(T), [&] {
+        return [&bench, x = pool.matrix<T>(rows, heads.width()), sums = pool.matrix<float>(rows, 2)] {
+            kernels::square_sums<T>(bench.stream, heads, x, sums);
+        };
+    });
+    bench.measure("whole_norm_forward" + type, 2 * heads_bytes, [&] {
+        return [&bench, x = pool.matrix<T>(rows, heads.width()), y = pool.matrix<T>(rows, heads.width()),
+                sums = pool.matrix<float>(rows, 2), gain = pool.vector<T>(normalized)] {
+            kernels::whole_norm_forward<T>(bench.stream, heads, 1, x, sums, gain, 1e-6f, y);
+        };
+    });
+    bench.measure("whole_norm_backward" + type, 3 * double(rows * normalized) * sizeof(T), [&] {
+        return [&bench, x = pool.matrix<T>(rows, heads.width()), dx = pool.matrix<T>(rows, heads.width()),
+                sums = pool.matrix<float>(rows, 2), d_sums = pool.matrix<float>(rows, 2),
+                gain = pool.vector<T>(normalized), d_gain = pool.vector<float>(normalized)] {
+            kernels::whole_norm_backward<T>(bench.stream, heads, 1, x, sums, gain, 1e-6f, dx, d_sums, d_gain,
+                                            Accumulate::no, bench.workspace);
+        };
+    });
+    bench.measure("square_sums_backward" + type, 3 * double(rows * normalized) * sizeof(T), [&] {
+        return [&bench, x = pool.matrix<T>(rows, heads.width()), dx = pool.matrix<T>(rows, heads.width()),
+                d_sums = pool.matrix<float>(rows, 2)] {
+            kernels::square_sums_backward<T>(bench.stream, heads, x, d_sums, dx);
         };
     });
 }

@@ -86,10 +86,15 @@ DECKS = {
         "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-6, "rope_theta": 500.0, "head_dim": 10,
         "window": 8, "full_attention_interval": 2, "window_rope_theta": 40.0, "attention_scale": 0.25,
     },
+    "olmo2_tiny": {
+        "family": "olmo2", "layers": 2, "hidden": 36, "heads": 6, "kv_heads": 2, "ffn_hidden": 44, "vocab": 79,
+        "max_seq": 40, "tie_embeddings": False, "norm_epsilon": 1e-6, "rope_theta": 500000.0,
+    },
 }
 SEEDS = {"gpt2_tiny": 20190214, "llama_tiny": 20230227, "gpt_neox_tiny": 20220414, "llama_biased_tiny": 20230200,
          "mistral_window_tiny": 20231010, "qwen2_tiny": 20240701, "qwen3_tiny": 20250515, "smollm3_tiny": 20250724,
-         "gemma_tiny": 20240221, "granite_tiny": 20241021, "gemma2_tiny": 20240627, "gemma3_tiny": 20250312}
+         "gemma_tiny": 20240221, "granite_tiny": 20241021, "gemma2_tiny": 20240627, "gemma3_tiny": 20250312,
+         "olmo2_tiny": 20241231}
 
 
 def initial_weights(model, generator):

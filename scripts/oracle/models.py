@@ -23,7 +23,9 @@ class Family:
     gain_offset: int = 0  # added to the gains of norms
     scales_embedding: bool = False  # by sqrt(hidden)
     head_norms: bool = False  # of each query and key head, before the rotation
-    sandwich: bool = False  # a second norm of each branch, before it is added
+    whole_norms: bool = False  # of all query heads together and of all key heads, before the rotation
+    pre_norms: bool = True  # of what each branch reads
+    post_norms: bool = False  # of each branch, before it is added
     side_by_side: bool = False  # attention and MLP both read the input of the layer
 
 
@@ -38,10 +40,11 @@ FAMILIES = {
     "phi3": Family(layer_norm=False, biases=False, gate=True),
     "smollm3": Family(layer_norm=False, biases=False, gate=True),
     "gemma2": Family(layer_norm=False, biases=False, gate=True, gelu="tanh", gain_offset=1, scales_embedding=True,
-                     sandwich=True),
+                     post_norms=True),
     "gemma3": Family(layer_norm=False, biases=False, gate=True, gelu="tanh", gain_offset=1, scales_embedding=True,
-                     head_norms=True, sandwich=True),
+                     head_norms=True, post_norms=True),
     "granite": Family(layer_norm=False, biases=False, gate=True),
+    "olmo2": Family(layer_norm=False, biases=False, gate=True, whole_norms=True, pre_norms=False, post_norms=True),
 }
 
 
@@ -79,22 +82,27 @@ def shapes(model):
 
     for layer in range(model["layers"]):
         prefix = f"layers.{layer}"
-        norm(f"{prefix}.attn_norm")
+        if family.pre_norms:
+            norm(f"{prefix}.attn_norm")
         linear(f"{prefix}.attention.q", q, hidden, "qkv")
         linear(f"{prefix}.attention.k", kv, hidden, "qkv")
         linear(f"{prefix}.attention.v", kv, hidden, "qkv")
         if family.head_norms:
             for part in ("q", "k"):
                 result[f"{prefix}.attention.{part}_norm.gain"] = (head_dim_of(model),)
+        if family.whole_norms:
+            for part, width in (("q", q), ("k", kv)):
+                result[f"{prefix}.attention.{part}_norm.gain"] = (width,)
         linear(f"{prefix}.attention.out", hidden, q, "output")
-        if family.sandwich:
+        if family.post_norms:
             norm(f"{prefix}.attn_post_norm")
-        norm(f"{prefix}.mlp_norm")
+        if family.pre_norms:
+            norm(f"{prefix}.mlp_norm")
         if family.gate:
             linear(f"{prefix}.mlp.gate", ffn, hidden, "mlp")
         linear(f"{prefix}.mlp.up", ffn, hidden, "mlp")
         linear(f"{prefix}.mlp.down", hidden, ffn, "mlp")
-        if family.sandwich:
+        if family.post_norms:
             norm(f"{prefix}.mlp_post_norm")
     norm("final_norm")
     if not model["tie_embeddings"]:
@@ -142,7 +150,7 @@ def logits(model, weights, batch):
 
     def branch(product, x, post_norm):
         out = linear(product, x)
-        return norm(post_norm, out) if family.sandwich else out
+        return norm(post_norm, out) if family.post_norms else out
 
     def split(x, count):
         return x.reshape(num_seq, seq, count, head_dim).transpose(1, 2)
@@ -156,9 +164,11 @@ def logits(model, weights, batch):
         prefix = f"layers.{layer}"
         has_window = window and not (without_window and (layer + 1) % without_window == 0)
         start = x
-        y = norm(f"{prefix}.attn_norm", x)
-        q = split(linear(f"{prefix}.attention.q", y), heads)
-        k = split(linear(f"{prefix}.attention.k", y), kv_heads)
+        y = norm(f"{prefix}.attn_norm", x) if family.pre_norms else x
+        q, k = linear(f"{prefix}.attention.q", y), linear(f"{prefix}.attention.k", y)
+        if family.whole_norms:
+            q, k = norm(f"{prefix}.attention.q_norm", q), norm(f"{prefix}.attention.k_norm", k)
+        q, k = split(q, heads), split(k, kv_heads)
         v = split(linear(f"{prefix}.attention.v", y), kv_heads)
         if family.head_norms:
             q, k = norm(f"{prefix}.attention.q_norm", q), norm(f"{prefix}.attention.k_norm", k)
@@ -173,7 +183,8 @@ def logits(model, weights, batch):
         scores = scores.masked_fill(~visible[:, None], -math.inf)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(num_seq, seq, -1)
         x = x + factors["residual"] * branch(f"{prefix}.attention.out", mixed, f"{prefix}.attn_post_norm")
-        y = norm(f"{prefix}.mlp_norm", start if family.side_by_side else x)
+        y = start if family.side_by_side else x
+        y = norm(f"{prefix}.mlp_norm", y) if family.pre_norms else y
         up = linear(f"{prefix}.mlp.up", y)
         if family.gate:
             gate = linear(f"{prefix}.mlp.gate", y)

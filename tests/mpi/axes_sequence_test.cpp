@@ -110,7 +110,7 @@ TEST_P(AxesSequence, LeavesTheSameBitsWhateverIsComputedAgain) {
 INSTANTIATE_TEST_SUITE_P(
     Families,
     AxesSequence,
-    ::testing::Values("gpt2", "llama", "gpt_neox", "qwen3", "granite", "gemma2", "gemma3"),
+    ::testing::Values("gpt2", "llama", "gpt_neox", "qwen3", "granite", "gemma2", "gemma3", "olmo2"),
     [](const auto& made) { return made.param; });
 
 }  // namespace

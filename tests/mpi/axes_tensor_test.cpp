@@ -170,15 +170,17 @@ TEST_P(Tensor, SendsWhatTheFormulaSays) {
         const schedule::ModelLayout model{run, test::world().rank()};
         test::train_tiny(run, test::world(), Keep::nothing, [&](const Assembly& assembly) {
             const auto moved = assembly.bytes_moved();
-            EXPECT_EQ(moved[static_cast<std::size_t>(schedule::Purpose::tensor)],
-                      run.train.steps * schedule::tensor_bytes_by_formula(run, model));
-            // Tensors of few elements are not cut evenly: the formula is that of all ranks together.
-            std::int64_t of_all[] = {moved[static_cast<std::size_t>(schedule::Purpose::gradients)]};
+            // Vectors of few elements are not cut evenly: the formulas are those of all ranks together.
+            std::int64_t of_all[] = {moved[static_cast<std::size_t>(schedule::Purpose::tensor)],
+                                     moved[static_cast<std::size_t>(schedule::Purpose::gradients)]};
             comm::all_reduce_sum(test::world(), of_all);
             const auto steps = static_cast<double>(run.train.steps);
+            const auto rounded = 2 * steps * static_cast<double>(run.model.layers);
             EXPECT_NEAR(static_cast<double>(of_all[0]) / ranks(),
-                        steps * schedule::gradient_sum_bytes_by_formula(run, model),
-                        2 * steps * static_cast<double>(run.model.layers));
+                        steps * static_cast<double>(schedule::tensor_bytes_by_formula(run, model)),
+                        3 * static_cast<double>(run.train.micro_batches) * rounded);
+            EXPECT_NEAR(static_cast<double>(of_all[1]) / ranks(),
+                        steps * schedule::gradient_sum_bytes_by_formula(run, model), rounded);
         });
     }
 }
@@ -244,7 +246,7 @@ TEST_P(Tensor, EvaluatesAndJoinsLogitsAsOneRankDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Families,
                          Tensor,
-                         ::testing::Values("gpt2", "llama", "qwen3", "granite", "gemma2", "gemma3"),
+                         ::testing::Values("gpt2", "llama", "qwen3", "granite", "gemma2", "gemma3", "olmo2"),
                          [](const auto& made) { return made.param; });
 
 }  // namespace

@@ -123,6 +123,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Training{"gpt2", {"embedding.position", "*norm.gain", "*.out.weight"}},
                       Training{"gpt2", {"embedding.token"}},
                       Training{"qwen3", {"*_norm.gain", "*.up.weight", "*.gate.weight"}},
+                      Training{"olmo2", {"layers.0.attention.*norm.gain", "*.mlp.*"}},
+                      Training{"olmo2", {"layers.1.attention.*", "*_post_norm.gain"}},
                       Training{"gpt2", {"layers.1.mlp.down.bias"}},
                       Training{"llama", {"layers.1.*", "final_norm.*"}},
                       Training{"llama", {"head.*"}, spec::DType::bf16},

@@ -46,6 +46,12 @@ const std::map<std::string, std::string>& kernels_by_function() {
         {"sum_output_products", "attention"},
         {"normalize_rows", "norm forward"},
         {"add_norm_gradients", "norm backward"},
+        {"normalize_heads", "head_norm_forward"},
+        {"head_gradients", "head_norm_backward"},
+        {"sum_squares", "square_sums"},
+        {"add_through_sums", "square_sums_backward"},
+        {"normalize_whole", "whole_norm_forward"},
+        {"whole_gradients", "whole_norm_backward"},
         {"finish_sums", "sums of columns"},
         {"sum_rows", "column_sum"},
         {"move_columns", "columns moved"},
@@ -181,9 +187,10 @@ TEST_P(KernelLaunches, InTiles) {
     expect_planned();
 }
 
-INSTANTIATE_TEST_SUITE_P(Families,
-                         KernelLaunches,
-                         testing::Values("gpt2", "llama", "gpt_neox", "granite", "gemma2", "gemma3"));
+INSTANTIATE_TEST_SUITE_P(
+    Families,
+    KernelLaunches,
+    testing::Values("gpt2", "llama", "gpt_neox", "granite", "gemma2", "gemma3", "olmo2"));
 
 }  // namespace
 }  // namespace ziggurat

@@ -239,7 +239,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Training{"llama", {"attention.q", "attention.v"}},
                       Training{"llama", {"attention.k", "attention.out", "mlp.*"}, spec::DType::bf16},
                       Training{"gpt2", {"*"}},
-                      Training{"gpt_neox", {"attention.v", "mlp.down"}}));
+                      Training{"gpt_neox", {"attention.v", "mlp.down"}},
+                      Training{"olmo2", {"attention.q", "mlp.*"}}));
 
 }  // namespace
 }  // namespace ziggurat::train

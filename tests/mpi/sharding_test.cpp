@@ -119,7 +119,8 @@ INSTANTIATE_TEST_SUITE_P(Trainings,
                                            Training{"gpt2", 3},
                                            Training{"llama", 1},
                                            Training{"llama", 3},
-                                           Training{"gpt_neox", 3}),
+                                           Training{"gpt_neox", 3},
+                                           Training{"olmo2", 3}),
                          [](const auto& made) {
                              return made.param.family + "_in_" + std::to_string(made.param.micro_batches);
                          });

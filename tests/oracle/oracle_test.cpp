@@ -248,7 +248,12 @@ INSTANTIATE_TEST_SUITE_P(Files,
                                            Case{"gemma2_tiny", bf16, 1, full},
                                            Case{"gemma3_tiny", f32, 3, none},
                                            Case{"gemma3_tiny", f32, 3, selective},
-                                           Case{"gemma3_tiny", bf16, 1, full}),
+                                           Case{"gemma3_tiny", bf16, 1, full},
+                                           Case{"olmo2_tiny", f32, 3, none},
+                                           Case{"olmo2_tiny", f32, 1, selective},
+                                           Case{"olmo2_tiny", f32, 3, full},
+                                           Case{"olmo2_tiny", bf16, 1, none},
+                                           Case{"olmo2_tiny", bf16, 3, full}),
                          [](const auto& made) { return title(made.param); });
 
 }  // namespace

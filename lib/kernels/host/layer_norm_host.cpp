@@ -39,7 +39,7 @@ Statistics normalize_row(const T* x, const T* gain, const T* bias, float epsilon
     return {mean, inv_std};
 }
 
-/// Adds the gradient through the norm of one row to dx.
+/// Adds the gradient through the norm of one row to dx, or writes it there.
 ///
 /// Adds the gradients of gain and bias to their partial rows.
 template <class T>
@@ -48,9 +48,11 @@ void backward_row(const T* x,
                   const T* gain,
                   Statistics statistics,
                   T* dx,
+                  Accumulate add_to_dx,
                   float* d_gain,
                   float* d_bias,
                   std::int64_t width) {
+    const bool adds = add_to_dx == Accumulate::yes;
     const float mean = statistics.mean;
     const float inv_std = statistics.inv_std;
     float sum = 0;         // of dy * gain
@@ -72,8 +74,8 @@ void backward_row(const T* x,
         const float normalized = (float(x[c]) - mean) * inv_std;
         const float centred =
             float(dy[c]) * float(gain[c]) - mean_sum;  // rounded as above: 0 for equal terms
-        tensor::store(dx[c],
-                      std::fma(inv_std, std::fma(-normalized, mean_projection, centred), float(dx[c])));
+        tensor::store(dx[c], std::fma(inv_std, std::fma(-normalized, mean_projection, centred),
+                                      adds ? float(dx[c]) : 0.0f));
     }
 }
 
@@ -127,6 +129,7 @@ void layer_norm_backward(const device::Stream&,
                          TensorRef<const float, 1> mean,
                          TensorRef<const float, 1> inv_std,
                          TensorRef<T, 2> dx,
+                         Accumulate add_to_dx,
                          TensorRef<float, 1> d_gain,
                          TensorRef<float, 1> d_bias,
                          Accumulate accumulate,
@@ -138,7 +141,7 @@ void layer_norm_backward(const device::Stream&,
                                                          float* gain_sums, float* bias_sums) {
         for (auto row = begin; row < end; ++row) {
             backward_row(x.row(row), dy.row(row), gain.data, {mean.data[row], inv_std.data[row]}, dx.row(row),
-                         gain_sums, bias_sums, x.extent(1));
+                         add_to_dx, gain_sums, bias_sums, x.extent(1));
         }
     });
     if (!d_gain.empty()) {

@@ -12,7 +12,9 @@ namespace {
 
 using tensor::TensorRef;
 
-/// Adds the gradient through the norm of one row to dx, and that of gain to its partial row.
+/// Adds the gradient through the norm of one row to dx, or writes it there.
+///
+/// Adds the gradient of gain to its partial row.
 template <class T>
 void backward_row(const T* x,
                   const T* dy,
@@ -20,14 +22,16 @@ void backward_row(const T* x,
                   float gain_offset,
                   float inv_rms,
                   T* dx,
+                  Accumulate add_to_dx,
                   float* d_gain,
                   std::int64_t width) {
+    const bool adds = add_to_dx == Accumulate::yes;
     const float projection = mean_projection(x, dy, gain, gain_offset, inv_rms, d_gain, width);
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
         const float through =
             through_norm(float(x[c]), float(dy[c]), gain_offset + float(gain[c]), inv_rms, projection);
-        tensor::store(dx[c], std::fma(inv_rms, through, float(dx[c])));
+        tensor::store(dx[c], std::fma(inv_rms, through, adds ? float(dx[c]) : 0.0f));
     }
 }
 
@@ -75,6 +79,7 @@ void rms_norm_backward(const device::Stream&,
                        float gain_offset,
                        TensorRef<const float, 1> inv_rms,
                        TensorRef<T, 2> dx,
+                       Accumulate add_to_dx,
                        TensorRef<float, 1> d_gain,
                        Accumulate accumulate,
                        std::span<std::byte> workspace) {
@@ -83,7 +88,7 @@ void rms_norm_backward(const device::Stream&,
                     [=](std::int64_t begin, std::int64_t end, float* gain_sums, float*) {
                         for (auto row = begin; row < end; ++row) {
                             backward_row(x.row(row), dy.row(row), gain.data, gain_offset, inv_rms.data[row],
-                                         dx.row(row), gain_sums, x.extent(1));
+                                         dx.row(row), add_to_dx, gain_sums, x.extent(1));
                         }
                     });
     if (!d_gain.empty()) {

@@ -51,6 +51,7 @@ void layer_norm_backward(const device::Stream& stream,
                          VectorAddress<const float> mean,
                          VectorAddress<const float> inv_std,
                          TensorAddress<T, 2> dx,
+                         Accumulate add_to_dx,
                          VectorAddress<float> d_gain,
                          VectorAddress<float> d_bias,
                          Accumulate accumulate,
@@ -60,8 +61,8 @@ void layer_norm_backward(const device::Stream& stream,
     ZG_EXPECTS(d_gain.empty() || d_gain.extent(0) == x.extent(1));
     ZG_EXPECTS(d_bias.empty() || d_bias.extent(0) == x.extent(1));
     ZG_EXPECTS(mean.extent(0) == x.extent(0) && inv_std.extent(0) == x.extent(0));
-    launch<layer_norm_backward<T>>(stream, x, dy, gain, mean, inv_std, dx, d_gain, d_bias, accumulate,
-                                   workspace);
+    launch<layer_norm_backward<T>>(stream, x, dy, gain, mean, inv_std, dx, add_to_dx, d_gain, d_bias,
+                                   accumulate, workspace);
 }
 
 template decltype(layer_norm_forward<float>) layer_norm_forward<float>;

@@ -49,9 +49,10 @@ void residual_layer_norm_forward(const device::Stream& stream,
                                  VectorAddress<float> mean,
                                  VectorAddress<float> inv_std);
 
-/// Adds the gradient through the norm to dx, and computes the gradients of gain and bias.
+/// Adds the gradient through the norm to dx, or writes it there, and computes those of gain and bias.
 ///
-/// On entry, dx holds the gradient of the residual branch (zeros if there is no branch).
+/// With `add_to_dx`, dx holds the gradient from the other readers of x on entry. `accumulate` is that of
+/// d_gain and d_bias.
 ///
 /// Shapes:  x, dy, dx [rows, width]; gain, d_gain, d_bias [width], the last two empty if they are frozen;
 ///          mean, inv_std [rows]; workspace of layout::Workspaces::column_sum
@@ -66,6 +67,7 @@ void layer_norm_backward(const device::Stream& stream,
                          VectorAddress<const float> mean,
                          VectorAddress<const float> inv_std,
                          TensorAddress<T, 2> dx,
+                         Accumulate add_to_dx,
                          VectorAddress<float> d_gain,
                          VectorAddress<float> d_bias,
                          Accumulate accumulate,

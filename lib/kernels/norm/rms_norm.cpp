@@ -49,6 +49,7 @@ void rms_norm_backward(const device::Stream& stream,
                        float gain_offset,
                        VectorAddress<const float> inv_rms,
                        TensorAddress<T, 2> dx,
+                       Accumulate add_to_dx,
                        VectorAddress<float> d_gain,
                        Accumulate accumulate,
                        VectorAddress<std::byte> workspace) {
@@ -56,7 +57,7 @@ void rms_norm_backward(const device::Stream& stream,
     ZG_EXPECTS(gain.extent(0) == x.extent(1));
     ZG_EXPECTS(d_gain.empty() || d_gain.extent(0) == x.extent(1));
     ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
-    launch<rms_norm_backward<T>>(stream, x, dy, gain, gain_offset, inv_rms, dx, d_gain, accumulate,
+    launch<rms_norm_backward<T>>(stream, x, dy, gain, gain_offset, inv_rms, dx, add_to_dx, d_gain, accumulate,
                                  workspace);
 }
 

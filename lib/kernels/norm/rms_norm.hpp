@@ -48,9 +48,10 @@ void residual_rms_norm_forward(const device::Stream& stream,
                                TensorAddress<T, 2> y,
                                VectorAddress<float> inv_rms);
 
-/// Adds the gradient through the norm to dx, and computes the gradient of gain.
+/// Adds the gradient through the norm to dx, or writes it there, and computes the gradient of gain.
 ///
-/// On entry, dx holds the gradient of the residual branch (zeros if there is no branch).
+/// With `add_to_dx`, dx holds the gradient from the other readers of x on entry. `accumulate` is that of
+/// d_gain.
 ///
 /// Shapes:  x, dy, dx [rows, width]; gain, d_gain [width]; inv_rms [rows]; workspace of
 ///          layout::Workspaces::column_sum
@@ -65,6 +66,7 @@ void rms_norm_backward(const device::Stream& stream,
                        float gain_offset,
                        VectorAddress<const float> inv_rms,
                        TensorAddress<T, 2> dx,
+                       Accumulate add_to_dx,
                        VectorAddress<float> d_gain,
                        Accumulate accumulate,
                        VectorAddress<std::byte> workspace);

@@ -19,11 +19,13 @@ const FamilyDescriptor& smollm3_family();
 const FamilyDescriptor& granite_family();
 const FamilyDescriptor& gemma2_family();
 const FamilyDescriptor& gemma3_family();
+const FamilyDescriptor& olmo2_family();
 
 std::span<const FamilyDescriptor* const> families() {
     static const std::array all{&gpt2_family(),    &llama_family(),   &gpt_neox_family(), &mistral_family(),
                                 &qwen2_family(),   &qwen3_family(),   &gemma_family(),    &phi3_family(),
-                                &smollm3_family(), &granite_family(), &gemma2_family(),   &gemma3_family()};
+                                &smollm3_family(), &granite_family(), &gemma2_family(),   &gemma3_family(),
+                                &olmo2_family()};
     return all;
 }
 

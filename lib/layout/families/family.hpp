@@ -34,6 +34,8 @@ enum class GradientRule {
     fresh,     ///< written to its own buffer
     in_place,  ///< overwrites the gradient of the output
     /// Added to the gradient that later readers of the input have written; the sum is the total gradient.
+    ///
+    /// A branch that has no later reader gets it as a whole.
     add_in_place,
     pass_through,  ///< the same as the gradient of the output
     none,          ///< the inputs are not values (tokens)
@@ -45,6 +47,8 @@ enum class PhaseKind {
     residual_norm,  ///< x, branch -> x + branch, h
     linear,         ///< y = x w^T + b
     head_norm,      ///< qkv -> qkv with normalized heads of q and k
+    square_sum,     ///< qkv -> sums of the squares of q and of k
+    whole_norm,     ///< qkv, these sums -> qkv with q and k normalized, each over all heads
     rope,           ///< rotates q and k in place
     attention,      ///< qkv -> out
     gelu,           ///< tanh approximation

@@ -11,7 +11,8 @@ const FamilyDescriptor& gemma2_family();
 namespace {
 
 Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    return gated_layer(model, layer, tensor, sequence, {.activation = PhaseKind::geglu, .is_sandwich = true});
+    return gated_layer(model, layer, tensor, sequence,
+                       {.activation = PhaseKind::geglu, .norms = NormPlacement::sandwich});
 }
 
 constexpr int full_interval = 2;

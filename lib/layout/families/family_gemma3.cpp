@@ -13,8 +13,9 @@ const FamilyDescriptor& gemma3_family();
 namespace {
 
 Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    return gated_layer(model, layer, tensor, sequence,
-                       {.activation = PhaseKind::geglu, .normalizes_heads = true, .is_sandwich = true});
+    return gated_layer(
+        model, layer, tensor, sequence,
+        {.activation = PhaseKind::geglu, .qk_norm = QkNorm::heads, .norms = NormPlacement::sandwich});
 }
 
 constexpr int usual_pattern = 6;

@@ -10,7 +10,7 @@ const FamilyDescriptor& qwen3_family();
 namespace {
 
 Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    return gated_layer(model, layer, tensor, sequence, {.normalizes_heads = true});
+    return gated_layer(model, layer, tensor, sequence, {.qk_norm = QkNorm::heads});
 }
 
 spec::Model model_of(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t ffn_hidden) {

@@ -1,12 +1,14 @@
 #include "layout/families/gated_layer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "layout/families/layer_parts.hpp"
 
 namespace ziggurat::layout {
 namespace {
 
+constexpr const char* attn_norm_gain = "layers.{}.attn_norm.gain";
 constexpr const char* mlp_norm_gain = "layers.{}.mlp_norm.gain";
 
 Bias bias_if(bool has_bias) {
@@ -29,6 +31,11 @@ int gate_and_up(UnitBuilder& unit, int h, bool has_biases) {
     return unit.column_linear("mlp_in", h, "mlp.gate_up", 2 * model.ffn_hidden, std::move(parameters));
 }
 
+/// Returns the stream twice: as the sum, and as what the branch reads.
+std::pair<int, int> without_norm(int sum) {
+    return {sum, sum};
+}
+
 }  // namespace
 
 Unit gated_layer(
@@ -36,26 +43,30 @@ Unit gated_layer(
     UnitBuilder unit{model, layer_name(layer), UnitKind::layer, layer, tensor, sequence};
     const int x = unit.value("x", model.hidden, unit.outside());
     unit.input(x);
-    const int h1 = unit.norm("attn_norm", NormKind::rms_norm, x);
+    const bool has_pre = differences.norms != NormPlacement::post;
+    const bool has_post = differences.norms != NormPlacement::pre;
+    const int h1 = has_pre ? unit.norm("attn_norm", NormKind::rms_norm, x) : x;
     const auto of_qkv = bias_if(differences.bias.qkv);
-    const bool rotates = differences.rotates, normalizes = differences.normalizes_heads;
+    const bool rotates = differences.rotates, normalizes = differences.qk_norm != QkNorm::none;
     int qkv = qkv_product(unit, h1, rotates || normalizes ? "qkv.raw" : "qkv", of_qkv);
     if (normalizes) {
-        qkv = head_norm_phase(unit, qkv, rotates ? "qkv.normalized" : "qkv");
+        const auto add_norm = differences.qk_norm == QkNorm::heads ? head_norm_phase : whole_norm_phases;
+        qkv = add_norm(unit, qkv, rotates ? "qkv.normalized" : "qkv");
     }
     if (rotates) {
         qkv = rope_phase(unit, qkv, normalizes);
     }
     const int attended = attention_phase(unit, qkv);
     int a = attention_projection(unit, attended, bias_if(differences.bias.output));
-    if (differences.is_sandwich) {
+    if (has_post) {
         a = unit.norm("attn_post_norm", NormKind::rms_norm, a);
     }
-    const auto [sum, h2] = unit.residual_norm("mlp_norm", NormKind::rms_norm, x, a);
+    const auto [sum, h2] = has_pre ? unit.residual_norm("mlp_norm", NormKind::rms_norm, x, a)
+                                   : without_norm(unit.residual("attn_residual", x, a));
     const int gate_up = gate_and_up(unit, h2, differences.bias.mlp);
     const int active = activation_phase(unit, differences.activation, gate_up, GradientRule::fresh);
     int m = mlp_down(unit, active, bias_if(differences.bias.mlp));
-    if (differences.is_sandwich) {
+    if (has_post) {
         m = unit.norm("mlp_post_norm", NormKind::rms_norm, m);
     }
     unit.output(unit.residual("residual", sum, m));
@@ -70,7 +81,7 @@ std::int64_t gated_ffn_hidden(std::int64_t hidden) {
 std::vector<HfTensor> gated_hf_tensors() {
     return {
         {"model.embed_tokens.weight", {"embedding.token"}},
-        {"model.layers.{}.input_layernorm.weight", {"layers.{}.attn_norm.gain"}},
+        {"model.layers.{}.input_layernorm.weight", {attn_norm_gain}},
         {"model.layers.{}.self_attn.q_proj.weight", {"layers.{}.attention.q.weight"}},
         {"model.layers.{}.self_attn.k_proj.weight", {"layers.{}.attention.k.weight"}},
         {"model.layers.{}.self_attn.v_proj.weight", {"layers.{}.attention.v.weight"}},
@@ -115,6 +126,14 @@ std::vector<HfTensor> sandwich_hf_tensors() {
     tensors.push_back({"model.layers.{}.post_attention_layernorm.weight", {"layers.{}.attn_post_norm.gain"}});
     tensors.push_back(
         {"model.layers.{}.post_feedforward_layernorm.weight", {"layers.{}.mlp_post_norm.gain"}});
+    return tensors;
+}
+
+std::vector<HfTensor> post_norm_hf_tensors() {
+    auto tensors = sandwich_hf_tensors();
+    std::erase_if(tensors, [](const HfTensor& each) {
+        return each.parts == std::vector{attn_norm_gain} || each.parts == std::vector{mlp_norm_gain};
+    });
     return tensors;
 }
 

@@ -7,13 +7,27 @@
 
 namespace ziggurat::layout {
 
+/// Norm of queries and keys before their rotation (QK-norm).
+enum class QkNorm {
+    none,
+    heads,  ///< of each head
+    whole,  ///< of all query heads together, and of all key heads
+};
+
+/// Norms of the two branches of a layer.
+enum class NormPlacement {
+    pre,       ///< of the branch's input
+    post,      ///< of the branch's result, before it is added to the stream
+    sandwich,  ///< both
+};
+
 /// Differences between families, or between layers of a model.
 struct GatedLayer {
     spec::Biases bias = {};
     bool rotates = true;                       ///< false: the layer has no positions
     PhaseKind activation = PhaseKind::swiglu;  ///< or geglu
-    bool normalizes_heads = false;  ///< QK-norm: a norm of each query and key head before the rotation
-    bool is_sandwich = false;       ///< a second norm of each branch, before it is added to the stream
+    QkNorm qk_norm = QkNorm::none;
+    NormPlacement norms = NormPlacement::pre;
 };
 
 /// Returns one decoder layer for one rank of a tensor axis of degree `tensor`.
@@ -29,6 +43,9 @@ std::vector<HfTensor> gated_hf_tensors();
 
 /// Returns the same with the norms of transformers' Gemma 3: before and after each branch.
 std::vector<HfTensor> sandwich_hf_tensors();
+
+/// Returns the same with the norms of transformers' OLMo 2: only after each branch.
+std::vector<HfTensor> post_norm_hf_tensors();
 
 /// Defaults of a class of transformers for keys that config.json does not have, in deck syntax.
 struct ClassDefaults {

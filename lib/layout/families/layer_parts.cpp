@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/contract.hpp"
 #include "layout/families/attention_window.hpp"
 
 namespace ziggurat::layout {
@@ -65,6 +66,38 @@ int head_norm_phase(UnitBuilder& unit, int raw, const std::string& name) {
     }
     made.gradient = GradientRule::in_place;
     made.gain_offset = unit.gain_offset();
+    made.redone_by_selective = true;
+    return normalized;
+}
+
+int whole_norm_phases(UnitBuilder& unit, int raw, const std::string& name) {
+    const auto& model = unit.model();
+    ZG_EXPECTS(unit.gain_offset() == 0);
+    const auto gain = [&](const char* tensor, std::int64_t heads) {
+        return unit.parameter(tensor, Role::gain, {heads * model.head_dim}, Initial::one, 0);
+    };
+    const int of_queries = gain("attention.q_norm.gain", model.heads);
+    const int of_keys = gain("attention.k_norm.gain", model.kv_heads);
+    unit.join_to_previous(of_keys);
+    unit.limit_slices(of_keys, model.kv_heads);
+
+    const auto placement = unit.tensor() > 1 ? Placement::partial : Placement::replicated;
+    const int sums = unit.value("qk.square_sums", 2, placement, ElementType::f32);
+    auto& sum = unit.phase("square_sum", PhaseKind::square_sum);
+    sum.reads = {{raw, Role::input, Placement::split_width}};
+    sum.writes = {{sums, Role::output, Placement::partial}};
+    sum.kept = {{raw, Role::input, Placement::split_width}};
+    sum.gradient = GradientRule::add_in_place;
+
+    const int normalized = unit.value(name, qkv_width(unit), Placement::split_width);
+    auto& made = unit.phase("whole_norm", PhaseKind::whole_norm);
+    made.reads = {{raw, Role::input, Placement::split_width},
+                  {sums, Role::square_sums, Placement::replicated}};
+    made.writes = {{normalized, Role::output, Placement::split_width}};
+    made.kept = {{raw, Role::input, Placement::split_width},
+                 {sums, Role::square_sums, Placement::replicated}};
+    made.parameters = {{of_queries}, {of_keys}};
+    made.gradient = GradientRule::in_place;
     made.redone_by_selective = true;
     return normalized;
 }

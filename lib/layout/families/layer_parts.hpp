@@ -21,6 +21,12 @@ int qkv_product(UnitBuilder& unit, int h, const std::string& name, Bias bias);
 /// Returns the value `name`. Backward redoes it from `raw` if recompute.kind is selective.
 int head_norm_phase(UnitBuilder& unit, int raw, const std::string& name);
 
+/// Adds the norm of all queries of `raw` together, and of all keys.
+///
+/// Each channel of each head has a gain. Returns the value `name`. The sums of squares are kept; backward
+/// redoes the rest as above.
+int whole_norm_phases(UnitBuilder& unit, int raw, const std::string& name);
+
 /// Adds the rotation of queries and keys, which overwrites `raw`. Returns the value "qkv".
 ///
 /// \param redone  true if `raw` can be redone by recompute.kind selective

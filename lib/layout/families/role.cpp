@@ -27,6 +27,7 @@ Role gradient_of(Role role) {
         case Role::mean:
         case Role::inv_std:
         case Role::lse:
+        case Role::square_sums:
         case Role::activated:
         case Role::activation_input:
         case Role::d_weight:
@@ -40,6 +41,8 @@ Role gradient_of(Role role) {
         case Role::d_input:
         case Role::d_input_sum:
         case Role::d_branch:
+        case Role::d_square_sums:
+        case Role::d_addend:
         case Role::kv:
         case Role::d_q:
         case Role::d_kv:

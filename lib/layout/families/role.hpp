@@ -14,6 +14,7 @@ enum class Role {
     mean,              ///< of a norm's rows
     inv_std,           ///< of a norm's rows
     lse,               ///< of attention: log-sum-exp of a query's scores
+    square_sums,       ///< of a token: of its queries and of its keys
     activated,         ///< output of an activation that is fused into the preceding product
     activation_input,  ///< input of an activation whose gradient is fused into the following product
     // parameters of a phase
@@ -37,6 +38,8 @@ enum class Role {
     d_input,
     d_input_sum,  ///< d_input as a sum over tiles, in fp32
     d_branch,
+    d_square_sums,
+    d_addend,  ///< a summand of d_input, from an earlier reader of the value
     // attention in rounds
     kv,
     d_q,
@@ -87,6 +90,8 @@ constexpr const char* to_string(Role role) {
             return "inv_std";
         case Role::lse:
             return "lse";
+        case Role::square_sums:
+            return "square_sums";
         case Role::activated:
             return "activated";
         case Role::activation_input:
@@ -127,6 +132,10 @@ constexpr const char* to_string(Role role) {
             return "d_input_sum";
         case Role::d_branch:
             return "d_branch";
+        case Role::d_square_sums:
+            return "d_square_sums";
+        case Role::d_addend:
+            return "d_addend";
         case Role::kv:
             return "kv";
         case Role::d_q:

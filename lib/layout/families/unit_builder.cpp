@@ -9,7 +9,7 @@
 namespace ziggurat::layout {
 namespace {
 
-/// True if a phase before the last reader of `value` replaces its gradient.
+/// True if a phase before the last reader of `value` replaces its gradient instead of adding to it.
 bool loses_a_gradient(const Unit& unit, int value) {
     bool has_later_reader = false;
     for (auto phase = unit.phases.rbegin(); phase != unit.phases.rend(); ++phase) {
@@ -17,7 +17,8 @@ bool loses_a_gradient(const Unit& unit, int value) {
         if (std::ranges::find(reads, value, &ValueUse::value) == reads.end()) {
             continue;
         }
-        if (has_later_reader && phase->kind != PhaseKind::norm) {
+        const bool adds = phase->gradient == GradientRule::add_in_place || phase->kind == PhaseKind::linear;
+        if (has_later_reader && !adds) {
             return true;
         }
         has_later_reader = true;

@@ -71,8 +71,8 @@ class UnitBuilder {
     /// Returns the unit.
     ///
     /// Errors: contract, if backward would lose a gradient. Of the phases that read one value, backward
-    /// visits the last one first. Only norms add to the gradient that later readers have left; any other
-    /// phase replaces it.
+    /// visits the last one first. Only products and phases with GradientRule::add_in_place add to the
+    /// gradient that later readers have left; any other phase replaces it.
     Unit take();
 
     const spec::Model& model() const noexcept { return model_; }

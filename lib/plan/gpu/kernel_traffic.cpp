@@ -61,6 +61,28 @@ Kernels head_norm_kernels(const OpOperands& use, const spec::RunSpec& spec) {
     return kernels;
 }
 
+/// Kernels of the norm of all queries and keys, which neither reads nor writes values in some kernels.
+Kernels whole_norm_kernels(const OpOperands& use, const layout::Phase& phase, const spec::RunSpec& spec) {
+    const auto heads = spec.model.heads / spec.parallel.tensor;
+    const auto kv_heads = layout::local_kv_heads(spec.model, spec.parallel.tensor);
+    const auto normalized = use.read(Role::input) / (heads + 2 * kv_heads) * (heads + kv_heads);
+    if (phase.kind == PhaseKind::square_sum) {
+        return is_forward(use.op())
+                   ? Kernels{{"square_sums", 1, normalized + use.written(Role::output)}}
+                   : Kernels{{"square_sums_backward", 1, 3 * normalized + use.read(Role::d_output)}};
+    }
+    if (is_forward(use.op())) {
+        return {{"whole_norm_forward", 1, use.all_but()}};
+    }
+    Kernels kernels{{"whole_norm_backward", 1,
+                     3 * normalized + use.read(Role::gain) + use.read(Role::square_sums) +
+                         use.written(Role::d_square_sums)}};
+    if (use.writes(Role::d_gain)) {
+        kernels.push_back({"sums of columns", 1, use.stored_or_added(Role::d_gain)});
+    }
+    return kernels;
+}
+
 /// Kernels of rotary embeddings: queries and keys are rotated in place, in each head only the rotary
 /// channels.
 Kernels rope_kernels(const OpOperands& use, const spec::RunSpec& spec) {
@@ -238,9 +260,15 @@ std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
             return norm_kernels(use, phase.kind, model_.table.norm);
         case PhaseKind::linear:
         case PhaseKind::logits:
+            if (use.reads(Role::d_addend)) {  // the sum of the gradients of two readers
+                return {{"residual_forward", 1, use.all_but()}};
+            }
             return product_kernels(use, phase, model_.element_bytes, spec_.model.lora.rank);
         case PhaseKind::head_norm:
             return head_norm_kernels(use, spec_);
+        case PhaseKind::square_sum:
+        case PhaseKind::whole_norm:
+            return whole_norm_kernels(use, phase, spec_);
         case PhaseKind::rope:
             return rope_kernels(use, spec_);
         case PhaseKind::attention: {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/contract.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
 namespace ziggurat::schedule {
@@ -24,40 +25,72 @@ PlacedValue PhaseWriter::d_output(UnitId unit, int phase, int microbatch) {
     return {buffer, wanted, position.is_stream && buffer == position.buffer};
 }
 
-/// Returns the gradient that later readers of `value` have accumulated; zeros if there are no readers.
-int PhaseWriter::d_stream(UnitId unit, int phase, int value, int microbatch) {
-    const ValueKey key{microbatch, unit, value};
-    const auto known = gradients_.find(key);
-    if (known != gradients_.end()) {
-        return known->second.buffer;
+/// Returns the buffer of the gradient to which `op` adds, and which it then reads.
+///
+/// It is the gradient of the sum for residual_norm, otherwise of the input. If no later reader has left one,
+/// that of the stream starts with zeros. That of a branch has no other summand, so `op` writes it.
+BufferId PhaseWriter::d_stream(Op& op, const layout::Phase& phase) {
+    const auto& input = phase.reads.front();
+    const int value = phase.kind == PhaseKind::residual_norm ? phase.writes.front().value : input.value;
+    const auto known = gradients_.find({op.microbatch, op.unit, value});
+    const bool is_known = known != gradients_.end();
+    const BufferId buffer =
+        is_known ? known->second.buffer : gradient_buffer(op.unit, value, input.wanted, op.microbatch);
+    if (!is_known && value != unit_of(op.unit).input) {
+        return buffer;
     }
-    const auto placement = unit_of(unit).phases[phase].reads.front().wanted;
-    const int made = gradient_buffer(unit, value, placement, microbatch);
-    Op op = compute_op(unit, phase, microbatch, Direction::backward);
-    op.kind = OpKind::fill;
-    op.flops = 0;
-    op.label = "zeros for " + op.label;
-    op.writes.push_back(whole(draft_.program, made, Role::output));
-    add(std::move(op));
-    gradients_[key] = {made, placement, true};
-    return made;
+    if (!is_known) {
+        Op zeros = op;
+        zeros.kind = OpKind::fill;
+        zeros.flops = 0;
+        zeros.label = "zeros for " + op.label;
+        zeros.reads.clear();
+        zeros.writes = {whole(draft_.program, buffer, Role::output)};
+        add(std::move(zeros));
+    }
+    op.reads.push_back(whole(draft_.program, buffer, Role::d_input));
+    return buffer;
 }
 
-/// Records `buffer` as the gradient of the phase's input; converts it to the placement of the value.
+/// Adds the gradient from an earlier reader of a value to the one that its later readers have left.
+void PhaseWriter::add_to_gradient(
+    UnitId unit, int phase, int microbatch, BufferId addend, const PlacedValue& total) {
+    auto op = compute_op(unit, phase, microbatch, Direction::backward);
+    op.label = label_of(unit, phase, Direction::backward, microbatch) + " sum";
+    op.flops = 0;
+    op.row_end = rows(total.placement);
+    // It uses no part of a tiled weight.
+    op.segment = -1;
+    op.column_begin = op.column_end = 0;
+    op.reads.push_back(whole(draft_.program, total.buffer, Role::d_input));
+    op.reads.push_back(whole(draft_.program, addend, Role::d_addend));
+    op.writes.push_back(whole(draft_.program, total.buffer, Role::d_input));
+    add(std::move(op));
+}
+
+/// Records `buffer` as the gradient of the phase's input, in the placement of the value.
+///
+/// If later readers have left a gradient in another buffer, adds to that.
 void PhaseWriter::leave_gradient(UnitId unit, int phase, int microbatch, BufferId buffer) {
     const auto& described = unit_of(unit).phases[phase];
     const auto& use = described.reads.front();
     const auto& value = unit_of(unit).values[use.value];
-    const ValueKey key{microbatch, unit, use.value};
+    PlacedValue left{buffer, use.wanted};
     if (model_.tensor() > 1 && use.wanted == Placement::replicated &&
         described.writes.front().wanted == Placement::split_width) {
         // Each rank has the part of the gradient that comes from its columns.
-        const int total = convert(buffer, Placement::partial, value.placement, value.width, unit, microbatch,
-                                  Direction::backward);
-        gradients_[key] = {total, value.placement};
+        left = {convert(buffer, Placement::partial, value.placement, value.width, unit, microbatch,
+                        Direction::backward),
+                value.placement};
+    }
+    const ValueKey key{microbatch, unit, use.value};
+    const auto known = gradients_.find(key);
+    if (known == gradients_.end() || known->second.buffer == left.buffer) {
+        gradients_[key] = left;
         return;
     }
-    gradients_[key] = {buffer, use.wanted};
+    ZG_ENSURES(known->second.is_stream && known->second.placement == left.placement);
+    add_to_gradient(unit, phase, microbatch, left.buffer, known->second);
 }
 
 /// True if the gradient of a product's weight is needed. It also needs the product's input.
@@ -140,7 +173,7 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
     auto op = compute_op(unit, phase, microbatch, Direction::backward);
     op.reads.push_back(whole(program, d_y.buffer, Role::d_output));
     const bool is_norm = described.kind == PhaseKind::norm || described.kind == PhaseKind::residual_norm;
-    const bool has_branch = described.reads.size() > 1;
+    const bool has_branch = described.reads.size() > 1 && described.reads[1].role == Role::branch;
     BufferId d_x = -1;
     switch (described.gradient) {
         case GradientRule::fresh:
@@ -151,15 +184,9 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
             d_x = d_y.buffer;
             op.reads.push_back(whole(program, d_x, Role::d_input));
             break;
-        case GradientRule::add_in_place: {
-            // Gradient of the stream from its later readers: of the sum for residual_norm, otherwise of the
-            // input.
-            const int stream = described.kind == PhaseKind::residual_norm ? described.writes.front().value
-                                                                          : described.reads.front().value;
-            d_x = d_stream(unit, phase, stream, microbatch);
-            op.reads.push_back(whole(program, d_x, Role::d_input));
+        case GradientRule::add_in_place:
+            d_x = d_stream(op, described);
             break;
-        }
         case GradientRule::pass_through:
             d_x = d_y.buffer;
             break;
@@ -169,7 +196,8 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
     for (const auto& use : described.kept) {
         op.reads.push_back(whole(program, use_value(unit, use, microbatch, Direction::backward), use.role));
     }
-    if (is_norm || described.kind == PhaseKind::head_norm) {
+    const bool is_whole_norm = described.kind == PhaseKind::whole_norm;
+    if (is_norm || is_whole_norm || described.kind == PhaseKind::head_norm) {
         add_parameters(op, described, {Role::gain});
     }
     if (described.kind == PhaseKind::embedding) {
@@ -190,6 +218,13 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
     if (has_branch && described.changes_branch()) {
         d_branch = gradient_buffer(unit, described.reads[1].value, described.reads[1].wanted, microbatch);
         op.writes.push_back(whole(program, d_branch, Role::d_branch));
+    }
+    if (is_whole_norm && model_.passes_gradient_on(unit, phase)) {
+        const auto& sums = described.reads[1];
+        const auto placement = unit_of(unit).values[sums.value].placement;
+        const BufferId d_sums = gradient_buffer(unit, sums.value, placement, microbatch);
+        op.writes.push_back(whole(program, d_sums, Role::d_square_sums));
+        gradients_[{microbatch, unit, sums.value}] = {d_sums, placement};
     }
     add_gradients(op, described);
     add_workspace(op, workspace_bytes(described, Direction::backward));

@@ -121,6 +121,14 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
             return direction == Direction::backward ? workspaces_->column_sum(spec_.model.hidden) : 0;
         case PhaseKind::head_norm:
             return direction == Direction::backward ? workspaces_->column_sum(spec_.model.head_dim) : 0;
+        case PhaseKind::whole_norm: {
+            const auto heads = spec_.model.heads / model_.tensor();
+            const auto kv_heads = layout::local_kv_heads(spec_.model, static_cast<int>(model_.tensor()));
+            return direction == Direction::backward
+                       ? workspaces_->column_sum((heads + kv_heads) * spec_.model.head_dim)
+                       : 0;
+        }
+        case PhaseKind::square_sum:
         case PhaseKind::embedding:
         case PhaseKind::rope:
         case PhaseKind::gelu:

@@ -65,6 +65,8 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
         case PhaseKind::head_norm:
+        case PhaseKind::square_sum:
+        case PhaseKind::whole_norm:
         case PhaseKind::linear:
         case PhaseKind::gelu:
         case PhaseKind::gelu_erf:

@@ -101,8 +101,9 @@ class PhaseWriter {
     /// Adds an op that already has its gradients; defers it if defer_weight_products() asks for that.
     void add_weight_product(Op op, BufferId x, const PlacedValue& d_y, std::int64_t workspace_bytes);
     PlacedValue d_output(UnitId unit, int phase, int microbatch);
-    int d_stream(UnitId unit, int phase, int value, int microbatch);
+    BufferId d_stream(Op& op, const layout::Phase& phase);
     void leave_gradient(UnitId unit, int phase, int microbatch, BufferId buffer);
+    void add_to_gradient(UnitId unit, int phase, int microbatch, BufferId addend, const PlacedValue& total);
 
     // expand_tiles.cpp: tiled phases
     void forward_tiles(UnitId unit, int phase, int microbatch);

@@ -48,8 +48,9 @@ void PhaseWriter::sum_over_tensor(BufferId buffer, UnitId unit, int microbatch, 
     auto op = tensor_op(OpKind::all_reduce, unit, microbatch, direction);
     auto& summed = draft_.program.buffers[buffer];
     summed.is_replicated = true;
-    const auto bytes = summed.bytes;
-    op.blocks = equal_blocks(bytes / model_.element_bytes, model_.element_bytes, model_.tensor());
+    const std::int64_t width = element_bytes(summed);
+    op.payload = summed.type;
+    op.blocks = equal_blocks(summed.bytes / width, width, model_.tensor());
     op.reads.push_back(whole(draft_.program, buffer, Role::input));
     op.writes.push_back(whole(draft_.program, buffer, Role::output));
     add(std::move(op));
@@ -74,14 +75,17 @@ int PhaseWriter::convert(BufferId buffer,
     auto& program = draft_.program;
     auto made = program.buffers[buffer];
     made.name += gathers ? ", all tokens" : ", own tokens";
-    made.bytes = rows(to) * width * model_.element_bytes;
+    const std::int64_t bytes_each = element_bytes(made);
+    const auto type = made.type;
+    made.bytes = rows(to) * width * bytes_each;
     // Only the slice is saved for backward.
     auto& all_tokens = gathers ? made : program.buffers[buffer];
     all_tokens.consumer = MemoryCategory::working_buffers;
     const int result = program.add_buffer(std::move(made));
 
     auto op = tensor_op(gathers ? OpKind::all_gather : OpKind::reduce_scatter, unit, microbatch, direction);
-    op.blocks = equal_blocks(model_.tokens * width, model_.element_bytes, model_.tensor());
+    op.payload = type;
+    op.blocks = equal_blocks(model_.tokens * width, bytes_each, model_.tensor());
     op.reads.push_back(whole(program, buffer, Role::input));
     op.writes.push_back(whole(program, result, Role::output));
     add(std::move(op));

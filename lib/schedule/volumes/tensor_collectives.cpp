@@ -58,7 +58,9 @@ class Counting {
     void count_sum(TokenCollectives& of) const { ++(has_sequence() ? of.scatters : of.sums); }
     void count_use(TokenCollectives& of, const layout::ValueUse& use) const {
         of.gathers += gathers(use) ? 1 : 0;
-        if (sums(use)) {
+        if (use.role == layout::Role::square_sums) {
+            ++of.square_sums;
+        } else if (sums(use)) {
             count_sum(of);
         }
     }
@@ -69,6 +71,10 @@ class Counting {
             return;
         }
         // Each rank of a sum needs the whole gradient.
+        if (phase.kind == PhaseKind::square_sum) {
+            ++of.square_sums;
+            return;
+        }
         const int made = phase.writes.front().value;
         const bool is_summed = std::ranges::any_of(described_.phases, [&](const Phase& reader) {
             return std::ranges::any_of(

@@ -15,9 +15,12 @@ struct TokenCollectives {
     int sums = 0;      ///< all-reduces
     int gathers = 0;   ///< with parallel.sequence
     int scatters = 0;  ///< with parallel.sequence: reduce-scatters
+    /// All-reduces of two floats per token instead: of the squares of its queries and of its keys.
+    int square_sums = 0;
 
     TokenCollectives operator+(const TokenCollectives& other) const {
-        return {sums + other.sums, gathers + other.gathers, scatters + other.scatters};
+        return {sums + other.sums, gathers + other.gathers, scatters + other.scatters,
+                square_sums + other.square_sums};
     }
     bool operator==(const TokenCollectives&) const = default;
 };
@@ -39,13 +42,16 @@ struct UnitCollectives {
 ///     forward            S sums
 ///     backward           G sums
 ///     recomputation      with recompute.kind full: S - 1 sums, and one more if another layer of the same
-///                        range of recompute.every follows
+///                        range of recompute.every follows; S sums, if a norm reads the last branch
 ///
 /// and with parallel.sequence
 ///
 ///     forward            G gathers, S scatters
 ///     backward           S gathers of gradients, G gathers of inputs again, G scatters
 ///     recomputation      with recompute.kind full: G gathers, and one scatter for each sum above
+///
+/// A norm of all queries and keys of a token (QK-norm of OLMo 2) needs a sum of their squares in forward, one
+/// of its gradient in backward, and one more where it is recomputed.
 ///
 /// The embedding needs a sum in forward, or a scatter, and a gather in backward. The head needs a sum in
 /// backward, or a gather and a scatter.

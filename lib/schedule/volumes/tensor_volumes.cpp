@@ -38,8 +38,8 @@ TensorSums tensor_sums(const spec::RunSpec& spec, const ModelLayout& model) {
     ZG_EXPECTS(!spec.parallel.sequence);
     const auto each = collectives_of_rank(spec, model);
     const auto microbatches = spec.train.micro_batches;
-    return {microbatches * each.forward.sums, microbatches * each.backward.sums,
-            microbatches * each.recomputed.sums};
+    const auto all = [&](const TokenCollectives& of) { return microbatches * (of.sums + of.square_sums); };
+    return {all(each.forward), all(each.backward), all(each.recomputed)};
 }
 
 std::int64_t tensor_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
@@ -48,7 +48,9 @@ std::int64_t tensor_bytes_by_formula(const spec::RunSpec& spec, const ModelLayou
     const auto statistics = has_head(model) ? model.tokens * loss_statistics_bytes * (ranks - 1) : 0;
     const auto all = collectives_of_rank(spec, model).all();
     const std::int64_t times = 2 * all.sums + all.gathers + all.scatters;
-    return spec.train.micro_batches * (times * (activation - activation / ranks) + statistics);
+    const auto squares = model.tokens * 2 * 4;
+    return spec.train.micro_batches * (times * (activation - activation / ranks) +
+                                       2 * all.square_sums * (squares - squares / ranks) + statistics);
 }
 
 double gradient_sum_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {

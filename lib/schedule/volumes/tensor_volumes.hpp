@@ -8,7 +8,7 @@
 
 namespace ziggurat::schedule {
 
-/// Number of activations that one rank sums over the tensor axis in one step without parallel.sequence.
+/// Number of values that one rank sums over the tensor axis in one step without parallel.sequence.
 ///
 /// Each is an all-reduce of one micro-batch; the numbers are those of unit_collectives, for all units and
 /// micro-batches.
@@ -31,7 +31,7 @@ TensorSums tensor_sums(const spec::RunSpec& spec, const ModelLayout& model);
 /// Bytes are counted as in a ring, without those of recompute.split. For M micro-batches with activations of
 /// b bytes and T tokens, 12 bytes of loss statistics per token on the stage of the head, and t ranks:
 ///
-///     M (2 sums + gathers + scatters) b(1 - 1/t) + 12 (t - 1) M T
+///     M ((2 sums + gathers + scatters) b + 2 square_sums 8 T)(1 - 1/t) + 12 (t - 1) M T
 ///
 /// with the collectives of unit_collectives. Tiles do not change the result.
 std::int64_t tensor_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);

@@ -91,8 +91,8 @@ hf_test.SPLIT_MODELS = ["llama_biases", "llama_wide_heads", "mistral_wide_heads"
 SAME = ("architectures", "attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling",
         "query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping")
 
-# The transformers of these tests has no SmolLM3, Qwen3 and Gemma 3: its Llama and Gemma 2, changed as they are, stand for
-# them.
+# The transformers of these tests has no SmolLM3, Qwen3, Gemma 3 and OLMo 2: its Llama and Gemma 2, changed as they are,
+# stand for them.
 NO_CAPS = {"attn_logit_softcapping": None, "final_logit_softcapping": None, **GEMMA2}
 STAND_INS = {
     "smollm3": ("SmolLM3", {"num_hidden_layers": 5, "num_key_value_heads": 6, "tie_word_embeddings": True},
@@ -115,6 +115,10 @@ STAND_INS = {
     "gemma3_full": ("Gemma3", {"head_dim": 12, "sliding_window": 64, "query_pre_attn_scalar": 12,
                                "tie_word_embeddings": False, **NO_CAPS},
                     {"layer_types": ["full_attention", "full_attention"]}),
+    "olmo2": ("Olmo2", {"rope_theta": 5e5, "rms_norm_eps": 3e-6}, {}),
+    "olmo2_all_heads": ("Olmo2", {"num_key_value_heads": 6, "num_hidden_layers": 3}, {"attention_bias": False}),
+    "olmo2_one_key_head": ("Olmo2", {"num_attention_heads": 4, "num_key_value_heads": 1, "tie_word_embeddings": True,
+                                     "rope_theta": 200.0}, {}),
 }
 MODEL_TYPES = {"Gemma3": "gemma3_text"}  # where it is not the name of the class
 
@@ -127,13 +131,34 @@ def turned_by_nothing(forward):
     return call
 
 
-def with_head_norms(attention, config, norm_class):
-    """Normalizes each head of queries and keys behind their products."""
-    for part in ("q", "k"):
-        norm = norm_class(attention.head_dim, config.rms_norm_eps)
+def with_norms(attention, config, norm_class, widths):
+    """Normalizes queries and keys behind their products, as many channels together as their width says."""
+    for part, width in zip(("q", "k"), widths):
+        norm = norm_class(width, config.rms_norm_eps)
         attention.add_module(f"{part}_norm", norm)
         attention.get_submodule(f"{part}_proj").register_forward_hook(
             lambda _, __, out, norm=norm: norm(out.unflatten(-1, (-1, norm.weight.numel()))).flatten(-2))
+
+
+def with_head_norms(attention, config, norm_class):
+    """Normalizes each head of queries and keys."""
+    with_norms(attention, config, norm_class, [attention.head_dim] * 2)
+
+
+def as_olmo2(layer, config):
+    """Changes a layer of Llama: norms of all heads together, and of branches instead of what they read."""
+    norm_class = transformers.models.llama.modeling_llama.LlamaRMSNorm
+    heads = (config.num_attention_heads, config.num_key_value_heads)
+    with_norms(layer.self_attn, config, norm_class, [each * layer.self_attn.head_dim for each in heads])
+    del layer.input_layernorm
+    layer.post_feedforward_layernorm = norm_class(config.hidden_size, config.rms_norm_eps)
+
+    def forward(hidden_states, **more):
+        attended, *_ = layer.self_attn(hidden_states=hidden_states, **more)
+        hidden_states = hidden_states + layer.post_attention_layernorm(attended)
+        return (hidden_states + layer.post_feedforward_layernorm(layer.mlp(hidden_states)),)
+
+    layer.forward = forward
 
 
 def as_gemma3(layer, number, config, published):
@@ -160,6 +185,8 @@ def stand_in(kind, changes, published):
     for number, layer in enumerate(model.model.layers):
         if kind == "Gemma3":
             as_gemma3(layer, number, model.config, published)
+        elif kind == "Olmo2":
+            as_olmo2(layer, model.config)
         elif kind == "Qwen3":
             with_head_norms(layer.self_attn, model.config, transformers.models.llama.modeling_llama.LlamaRMSNorm)
         elif published["no_rope_layers"][number] == 0:
@@ -288,6 +315,8 @@ def what_no_family_has_is_named(place, part):
             ("gemma2", {"final_logit_softcapping": "high"}, "final_logit_softcapping = \"high\""),
             ("granite", {"logits_scaling": 0.0}, "logits_scaling = 0.0 (a positive number is expected there)"),
             ("granite", {"head_dim": 12}, "head_dim = 12 is not implemented"),
+            ("olmo2", {"attention_bias": True}, "attention_bias = true is not implemented"),
+            ("olmo2", {"sliding_window": 8}, "sliding_window = 8 is not implemented"),
             ("smollm3", {"no_rope_layers": [1, 0, 0, 1, 1]}, "no_rope_layers = [")):
         if name not in part:
             continue

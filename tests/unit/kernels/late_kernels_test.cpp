@@ -28,6 +28,7 @@
 #include "kernels/norm/head_norm.hpp"
 #include "kernels/norm/layer_norm.hpp"
 #include "kernels/norm/rms_norm.hpp"
+#include "kernels/norm/whole_norm.hpp"
 #include "kernels/residual.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/swiglu.hpp"
@@ -140,8 +141,8 @@ void add_norms(Calls& calls) {
     calls["layer_norm_backward"] = [](Operands& use) {
         layer_norm_backward<T>(use.stream, use.matrix<T>(rows, width), use.matrix<T>(rows, width),
                                use.row<T>(width), use.row<float>(rows), use.row<float>(rows),
-                               use.matrix<T>(rows, width), use.row<float>(width), {}, Accumulate::no,
-                               use.scratch());
+                               use.matrix<T>(rows, width), Accumulate::yes, use.row<float>(width), {},
+                               Accumulate::no, use.scratch());
     };
     static constexpr QkvHeads heads{3, 1, 8};
     static_assert(heads.width() == width);
@@ -152,6 +153,22 @@ void add_norms(Calls& calls) {
     calls["head_norm_backward"] = [](Operands& use) {
         head_norm_backward<T>(use.stream, heads, use.matrix<T>(rows, width), use.row<T>(16), 1.0f, 1e-5f,
                               use.matrix<T>(rows, width), use.row<float>(16), Accumulate::yes, use.scratch());
+    };
+    calls["square_sums"] = [](Operands& use) {
+        square_sums<T>(use.stream, heads, use.matrix<T>(rows, width), use.matrix<float>(rows, 2));
+    };
+    calls["square_sums_backward"] = [](Operands& use) {
+        square_sums_backward<T>(use.stream, heads, use.matrix<T>(rows, width), use.matrix<float>(rows, 2),
+                                use.matrix<T>(rows, width));
+    };
+    calls["whole_norm_forward"] = [](Operands& use) {
+        whole_norm_forward<T>(use.stream, heads, 2, use.matrix<T>(rows, width), use.matrix<float>(rows, 2),
+                              use.row<T>(32), 1e-5f, use.matrix<T>(rows, width));
+    };
+    calls["whole_norm_backward"] = [](Operands& use) {
+        whole_norm_backward<T>(use.stream, heads, 2, use.matrix<T>(rows, width), use.matrix<float>(rows, 2),
+                               use.row<T>(32), 1e-5f, use.matrix<T>(rows, width), use.matrix<float>(rows, 2),
+                               use.row<float>(32), Accumulate::yes, use.scratch());
     };
     calls["rms_norm_forward"] = [](Operands& use) {
         rms_norm_forward<T>(use.stream, use.matrix<T>(rows, width), use.row<T>(width), 1.0f, 1e-5f,
@@ -166,7 +183,7 @@ void add_norms(Calls& calls) {
     calls["rms_norm_backward"] = [](Operands& use) {
         rms_norm_backward<T>(use.stream, use.matrix<T>(rows, width), use.matrix<T>(rows, width),
                              use.row<T>(width), 1.0f, use.row<float>(rows), use.matrix<T>(rows, width),
-                             use.row<float>(width), Accumulate::yes, use.scratch());
+                             Accumulate::yes, use.row<float>(width), Accumulate::yes, use.scratch());
     };
 }
 

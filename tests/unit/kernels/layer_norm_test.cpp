@@ -39,10 +39,12 @@ struct Data {
         layer_norm_forward<T>(stream, matrix(x, rows, width), row(gain), row(bias), epsilon,
                               matrix(y, rows, width), row(mean), row(inv_std));
     }
-    void backward(const device::Stream& stream, Accumulate accumulate) {
+    void backward(const device::Stream& stream,
+                  Accumulate accumulate,
+                  Accumulate add_to_dx = Accumulate::yes) {
         layer_norm_backward<T>(stream, matrix(x, rows, width), matrix(dy, rows, width), row(gain), row(mean),
-                               row(inv_std), matrix(dx, rows, width), row(d_gain), row(d_bias), accumulate,
-                               workspace);
+                               row(inv_std), matrix(dx, rows, width), add_to_dx, row(d_gain), row(d_bias),
+                               accumulate, workspace);
     }
 };
 
@@ -79,6 +81,25 @@ TYPED_TEST(LayerNorm, BackwardIsTheReferenceOnTopOfTheResidual) {
             << extents.rows << 'x' << extents.width;
         EXPECT_LT(relative_error(data.d_gain, expected.gain), 1e-6);
         EXPECT_LT(relative_error(data.d_bias, expected.bias), 1e-6);
+    }
+}
+
+TYPED_TEST(LayerNorm, WritesDxWithTheBitsOfASumWithZeros) {
+    for (const auto extents : norm_extents()) {
+        Data<TypeParam> added{extents};
+        Data<TypeParam> written{extents};
+        std::ranges::fill(added.dx, TypeParam(0.0f));
+        std::ranges::fill(written.dx, TypeParam(NAN));
+        for (auto* data : {&added, &written}) {
+            data->forward(test_stream());
+        }
+
+        added.backward(test_stream(), Accumulate::no, Accumulate::yes);
+        written.backward(test_stream(), Accumulate::no, Accumulate::no);
+
+        EXPECT_TRUE(same_bits(written.dx, added.dx)) << extents.rows << 'x' << extents.width;
+        EXPECT_EQ(written.d_gain, added.d_gain);
+        EXPECT_EQ(written.d_bias, added.d_bias);
     }
 }
 
@@ -183,8 +204,8 @@ TYPED_TEST(LayerNorm, WritesItsRowsAloneAtAnyAddress) {
             layer_norm_forward<TypeParam>(test_stream(), x, row(moved.gain), row(moved.bias), epsilon, y,
                                           row(moved.mean), row(moved.inv_std));
             layer_norm_backward<TypeParam>(test_stream(), x, dy, row(moved.gain), row(moved.mean),
-                                           row(moved.inv_std), dx, row(moved.d_gain), row(moved.d_bias),
-                                           Accumulate::no, moved.workspace);
+                                           row(moved.inv_std), dx, Accumulate::yes, row(moved.d_gain),
+                                           row(moved.d_bias), Accumulate::no, moved.workspace);
 
             EXPECT_EQ(moved.inv_std, data.inv_std);
             EXPECT_EQ(moved.d_gain, data.d_gain);

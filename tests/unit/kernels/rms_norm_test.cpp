@@ -57,9 +57,12 @@ struct Data {
         rms_norm_forward<T>(stream, matrix(x, rows, width), row(gain), gain_offset, epsilon,
                             matrix(y, rows, width), row(inv_rms));
     }
-    void backward(const device::Stream& stream, Accumulate accumulate) {
+    void backward(const device::Stream& stream,
+                  Accumulate accumulate,
+                  Accumulate add_to_dx = Accumulate::yes) {
         rms_norm_backward<T>(stream, matrix(x, rows, width), matrix(dy, rows, width), row(gain), gain_offset,
-                             row(inv_rms), matrix(dx, rows, width), row(d_gain), accumulate, workspace);
+                             row(inv_rms), matrix(dx, rows, width), add_to_dx, row(d_gain), accumulate,
+                             workspace);
     }
 };
 
@@ -99,6 +102,24 @@ TYPED_TEST(RmsNorm, BackwardIsTheReferenceOnTopOfTheResidual) {
                 << extents.rows << 'x' << extents.width << ", offset " << offset;
             EXPECT_LT(relative_error(data.d_gain, expected.gain), gain_bound<TypeParam>);
         }
+    }
+}
+
+TYPED_TEST(RmsNorm, WritesDxWithTheBitsOfASumWithZeros) {
+    for (const auto extents : norm_extents()) {
+        Data<TypeParam> added{extents};
+        Data<TypeParam> written{extents};
+        std::ranges::fill(added.dx, TypeParam(0.0f));
+        std::ranges::fill(written.dx, TypeParam(NAN));
+        for (auto* data : {&added, &written}) {
+            data->forward(test_stream());
+        }
+
+        added.backward(test_stream(), Accumulate::no, Accumulate::yes);
+        written.backward(test_stream(), Accumulate::no, Accumulate::no);
+
+        EXPECT_TRUE(same_bits(written.dx, added.dx)) << extents.rows << 'x' << extents.width;
+        EXPECT_EQ(written.d_gain, added.d_gain);
     }
 }
 
@@ -197,8 +218,8 @@ TYPED_TEST(RmsNorm, WritesItsRowsAloneAtAnyAddress) {
             rms_norm_forward<TypeParam>(test_stream(), x, row(moved.gain), moved.gain_offset, epsilon, y,
                                         row(moved.inv_rms));
             rms_norm_backward<TypeParam>(test_stream(), x, dy, row(moved.gain), moved.gain_offset,
-                                         row(moved.inv_rms), dx, row(moved.d_gain), Accumulate::no,
-                                         moved.workspace);
+                                         row(moved.inv_rms), dx, Accumulate::yes, row(moved.d_gain),
+                                         Accumulate::no, moved.workspace);
 
             EXPECT_EQ(moved.inv_rms, data.inv_rms);
             EXPECT_EQ(moved.d_gain, data.d_gain);

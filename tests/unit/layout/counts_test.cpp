@@ -42,6 +42,10 @@ TEST(CountParameters, GivesThePublishedSizes) {
     EXPECT_EQ(count_parameters(preset("gemma-2-2b")).total, 2'614'341'888);
     EXPECT_EQ(count_parameters(preset("gemma-2-9b")).total, 9'241'705'984);
     EXPECT_EQ(count_parameters(preset("gemma-3-1b")).total, 999'885'952);
+    EXPECT_EQ(count_parameters(preset("olmo-2-1b")).total, 1'484'916'736);
+    EXPECT_EQ(count_parameters(preset("olmo-2-7b")).total, 7'298'617'344);
+    EXPECT_EQ(count_parameters(preset("olmo-2-13b")).total, 13'716'198'400);
+    EXPECT_EQ(count_parameters(preset("olmo-2-32b")).total, 32'234'279'936);
 }
 
 /// Counts without embedding and head, as in Biderman et al., "Pythia", 2023, table 1.

@@ -51,6 +51,13 @@ spec::Model pythia_160m() {
     return model;
 }
 
+spec::Model olmo2_32b() {
+    auto model = *find_preset("olmo-2-32b");
+    model.head_dim = 128;
+    model.vocab_padded = model.vocab;
+    return model;
+}
+
 /// Pads the rows of the embedding so that two tensor ranks can share them.
 spec::Model padded(spec::Model model) {
     model.vocab_padded = (model.vocab + 127) / 128 * 128;
@@ -71,11 +78,12 @@ TEST(Family, HasThePublishedNumberOfParameters) {
     EXPECT_EQ(parameters(family_table(gpt2_124m(), 1, false), 1), 124'439'808);
     EXPECT_EQ(parameters(family_table(llama_8b(), 1, false), 1), 8'030'261'248);
     EXPECT_EQ(parameters(family_table(pythia_160m(), 1, false), 1), 162'322'944);
+    EXPECT_EQ(parameters(family_table(olmo2_32b(), 1, false), 1), 32'234'279'936);
 }
 
 /// The patterns of a deck name exactly the tensors of the model, for one layer and for all.
 TEST(Family, HasTheTensorsOfItsList) {
-    for (auto model : {gpt2_124m(), llama_8b(), pythia_160m()}) {
+    for (auto model : {gpt2_124m(), llama_8b(), pythia_160m(), olmo2_32b()}) {
         for (const bool tied : {false, true}) {
             model.tie_embeddings = tied;
             std::vector<layout::Tensor> found;
@@ -116,7 +124,7 @@ TEST(Family, RefusesToFreezeAPartOfAMatrix) {
 }
 
 TEST(Family, CountsTwoFlopsPerWeightOfAProduct) {
-    for (const auto& model : {gpt2_124m(), llama_8b(), pythia_160m()}) {
+    for (const auto& model : {gpt2_124m(), llama_8b(), pythia_160m(), olmo2_32b()}) {
         const auto table = family_table(model, 1, false);
         for (const auto& unit : table.units) {
             for (const auto& phase : unit.phases) {
@@ -174,7 +182,7 @@ TEST(Family, WritesEveryValueBeforeItIsRead) {
 }
 
 TEST(Family, NamesEachParameterOnceAndUsesIt) {
-    for (const auto& model : {gpt2_124m(), llama_8b(), pythia_160m()}) {
+    for (const auto& model : {gpt2_124m(), llama_8b(), pythia_160m(), olmo2_32b()}) {
         const auto table = family_table(model, 1, false);
         std::set<std::string> names;
         std::map<std::pair<int, int>, int> used;
@@ -261,7 +269,7 @@ TEST(Families, HaveNamesOfTheirOwnAndWhatADeckAsksThemFor) {
             EXPECT_TRUE(presets.insert(preset.name).second) << preset.name;
             EXPECT_EQ(preset.model.family, family->name) << preset.name;
             EXPECT_EQ(find_preset(preset.name), &preset.model);
-            EXPECT_EQ(preset.model.kv_heads == preset.model.heads, !family->has_grouped_queries)
+            EXPECT_TRUE(preset.model.kv_heads == preset.model.heads || family->has_grouped_queries)
                 << preset.name;
         }
     }
@@ -269,25 +277,53 @@ TEST(Families, HaveNamesOfTheirOwnAndWhatADeckAsksThemFor) {
     EXPECT_EQ(find_preset("gpt2-125m"), nullptr);
 }
 
-/// Backward of the first product would replace the gradient that the second one has left.
-TEST(UnitBuilder, RefusesTwoProductsOfOneValue) {
+/// Backward of the first activation would replace the gradient that the second one has left.
+TEST(UnitBuilder, RefusesTwoActivationsOfOneValueButNotTwoProductsOrNorms) {
     const auto model = llama_8b();
-    const auto layer = [&](bool has_norm) {
+    enum class Second { norm, product, activation };
+    const auto layer = [&](Second second) {
         UnitBuilder unit{model, "layers.0", UnitKind::layer, 0, 1, false};
         const int x = unit.value("x", model.hidden, unit.outside());
         unit.input(x);
         const int h = unit.norm("attn_norm", NormKind::rms_norm, x);
         const int up = mlp(unit, h, PhaseKind::gelu, Bias::without);
-        if (has_norm) {
-            unit.norm("mlp_norm", NormKind::rms_norm, x);
-        } else {
-            qkv_product(unit, h, "qkv", Bias::without);
+        switch (second) {
+            case Second::norm:
+                unit.norm("mlp_norm", NormKind::rms_norm, x);
+                break;
+            case Second::product:
+                qkv_product(unit, h, "qkv", Bias::without);
+                break;
+            case Second::activation: {
+                const int wide = qkv_product(unit, h, "qkv", Bias::without);
+                activation_phase(unit, PhaseKind::gelu, wide, GradientRule::fresh);
+                activation_phase(unit, PhaseKind::gelu, wide, GradientRule::fresh);
+                break;
+            }
         }
         unit.output(unit.residual("residual", x, up));
         return unit.take();
     };
-    EXPECT_NO_THROW(layer(true));
-    EXPECT_THROW(layer(false), Error);
+    EXPECT_NO_THROW(layer(Second::norm));
+    EXPECT_NO_THROW(layer(Second::product));
+    EXPECT_THROW(layer(Second::activation), Error);
+}
+
+/// Gains of all heads are sliced as the heads are; key heads that ranks share have partial gradients.
+TEST(Family, SlicesTheGainsOfNormsOverAllHeads) {
+    auto model = olmo2_32b();
+    model.kv_heads = 4;
+    for (const int tensor : {1, 2, 4, 8}) {
+        const auto unit = layer_unit(model, 0, tensor, false);
+        const auto gain = [&](const char* name) {
+            return *std::ranges::find(unit.parameters, std::string{"layers.0.attention."} + name,
+                                      &Parameter::name);
+        };
+        EXPECT_EQ(local_elements(gain("q_norm.gain"), tensor), 40 * 128 / tensor);
+        EXPECT_FALSE(gain("q_norm.gain").gradient_is_partial);
+        EXPECT_EQ(local_elements(gain("k_norm.gain"), tensor), 4 * 128 / std::min(tensor, 4));
+        EXPECT_EQ(gain("k_norm.gain").gradient_is_partial, tensor > 4);
+    }
 }
 
 TEST(Family, RefusesAModelWithoutAFamily) {

@@ -148,6 +148,27 @@ TEST(KernelTraffic, NormsOfHeadsReadAndWriteThem) {
     EXPECT_EQ(layer(spec, false).at("sums of columns"), (Moved{3, 2 * 4096 * 4 + 2 * 128 * 4}));
 }
 
+TEST(KernelTraffic, NormsOfAllHeadsReadThemTwice) {
+    auto spec = llama_8b();
+    spec.model.family = "olmo2";
+    const auto a = activation(spec);
+    const std::int64_t rows = 2 * 4096;
+    const std::int64_t head = rows * 128 * 2;
+    const std::int64_t qkv = (32 + 2 * 8) * head, qk = (32 + 8) * head;
+    const std::int64_t sums = rows * 2 * 4, gains = (32 + 8) * 128 * 2;
+    const auto forward = layer(spec, true), backward = layer(spec, false);
+    EXPECT_EQ(forward.at("square_sums"), (Moved{1, qk + sums}));
+    EXPECT_EQ(forward.at("whole_norm_forward"), (Moved{1, 2 * qkv + gains + sums}));
+    EXPECT_EQ(backward.at("whole_norm_backward"), (Moved{1, 3 * qk + gains + 2 * sums}));
+    EXPECT_EQ(backward.at("square_sums_backward"), (Moved{1, 3 * qk + sums}));
+    EXPECT_EQ(backward.at("sums of columns"), (Moved{3, 2 * 4096 * 4 + (32 + 8) * 128 * 4}));
+
+    EXPECT_EQ(forward.at("rms_norm_forward"), (Moved{2, 2 * (2 * a + 4096 * 2 + rows * 4)}));
+    EXPECT_EQ(backward.at("rms_norm_backward"), (Moved{2, 2 * (3 * a + 4096 * 2 + rows * 4)}))
+        << "written, not added";
+    EXPECT_EQ(backward.at("residual_forward"), (Moved{2, 2 * 3 * a})) << "sums of gradients";
+}
+
 TEST(KernelTraffic, DropoutMovesTheGradientOfEachBranchOnceMore) {
     auto spec = gpt2_124m();
     spec.model.dropout = 0.1;

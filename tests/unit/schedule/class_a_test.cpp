@@ -25,7 +25,10 @@ spec::RunSpec simplest(spec::RunSpec spec) {
     spec.parallel.stage_layers.clear();
     spec.overlap.prefetch = 0;
     spec.overlap.bucket_elements = 0;
-    spec.recompute.kind = spec::RecomputeKind::none;
+    // On GPUs, selective recomputation has other bits, because GELU is not fused (fuse_gelu_pass.hpp).
+    const bool is_class_b =
+        spec.tiers.device == spec::DeviceKind::cuda && spec.recompute.kind == spec::RecomputeKind::selective;
+    spec.recompute.kind = is_class_b ? spec::RecomputeKind::selective : spec::RecomputeKind::none;
     spec.recompute.split = false;
     spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = {1, 0, 0};
     spec.tiers.chunk_elements = 0;

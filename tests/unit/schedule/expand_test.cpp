@@ -340,6 +340,55 @@ TEST(Expand, LeavesTheGradientOfBranchesSideBySideAloneUntilBothHaveReadIt) {
                        }));
 }
 
+/// In layers with norms after the branches, a product and the sum at its branch's end read the stream.
+TEST(Expand, AddsTheGradientsOfTwoReadersOfTheStream) {
+    const auto program = expanded(one_microbatch("olmo2"));
+    const std::string stream = "d head.x";
+    for (const auto& [product, addend] :
+         {std::pair{"layers.0.mlp_in", "d layers.0.attn_residual.out"}, {"layers.0.qkv", "d layers.0.x"}}) {
+        const auto& through = op_of(program, std::string{product} + " backward_input 0");
+        const auto& sum = op_of(program, std::string{product} + " backward 0 sum");
+        EXPECT_EQ(program.buffers[program.find_write(through, Role::d_input)->buffer].name, addend);
+        EXPECT_EQ(operands(program, sum.reads), "d_input=" + stream + " d_addend=" + addend);
+        EXPECT_EQ(operands(program, sum.writes), "d_input=" + stream);
+    }
+    EXPECT_EQ(operands(program, op_of(program, "embedding.embedding backward 0").reads),
+              "d_output=" + stream + " tokens=tokens positions=positions");
+}
+
+/// No other op has left a gradient of the branch, so none is zeroed first.
+TEST(Expand, WritesTheGradientOfABranchBeforeItsNorm) {
+    const auto program = expanded(one_microbatch("olmo2"));
+    const auto& norm = op_of(program, "layers.0.mlp_post_norm backward 0");
+    EXPECT_EQ(program.find_read(norm, Role::d_input), nullptr);
+    EXPECT_EQ(program.buffers[program.find_write(norm, Role::d_input)->buffer].name, "d layers.0.mlp.branch");
+    for (const auto& op : program.ops) {
+        EXPECT_TRUE(op.kind != OpKind::fill || op.unit != 1) << op.label;
+    }
+}
+
+/// The last collective of backward's attention sums the gradients of the sums.
+TEST(Expand, SumsSquaresOfQueriesAndKeysOverTheTensorAxisInFloat) {
+    auto spec = one_microbatch("olmo2");
+    spec.precision.compute = spec::DType::bf16;
+    spec.parallel.tensor = spec.parallel.ranks = 2;
+    for (const bool sequence : {false, true}) {
+        spec.parallel.sequence = sequence;
+        const auto program = expanded(spec);
+        int sums = 0;
+        for (const auto& op : program.ops) {
+            const bool is_float = op.payload == spec::DType::f32;
+            if (op.purpose != Purpose::tensor || op.unit != 1 || !is_float) {
+                continue;
+            }
+            ++sums;
+            EXPECT_EQ(op.kind, OpKind::all_reduce);
+            EXPECT_EQ(op.writes.front().bytes(), 32 * 2 * 4) << "of 32 tokens, two sums";
+        }
+        EXPECT_EQ(sums, 2);
+    }
+}
+
 TEST(Expand, AddsTheBiasOfASumOnce) {
     auto spec = one_microbatch("gpt2");
     spec.parallel.tensor = spec.parallel.ranks = 2;

@@ -8,6 +8,7 @@
 #include "schedule/expand/expand.hpp"
 #include "schedule/program_json.hpp"
 #include "tests/support/random/random_spec.hpp"
+#include "tests/unit/schedule/program_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::schedule {
@@ -87,6 +88,23 @@ TEST(Frozen, LeaveTheBranchBesideATrainedOneOutOfBackward) {
               (Names{"qkv", "rope", "attention", "projection"}));
     EXPECT_EQ(phases_that_run_backward(training({"layers.0.mlp_norm.*"}, "gpt_neox"), 1),
               (Names{"mlp_norm", "mlp_in", "activation", "mlp_out"}));
+}
+
+TEST(Frozen, LeaveTheSumsOfSquaresOutOfBackwardWithoutATrainedProductBeforeThem) {
+    using Names = std::set<std::string>;
+    const Names behind{"whole_norm", "rope",       "attention", "projection",   "attn_post_norm",
+                       "mlp_in",     "activation", "mlp_out",   "mlp_post_norm"};
+    const auto spec = training({"layers.0.attention.*norm.gain"}, "olmo2");
+    EXPECT_EQ(phases_that_run_backward(spec, 1), behind);
+    const auto program = build_program(spec, 0, Variant::train);
+    const auto& norm = test::op_of(program, "layers.0.whole_norm backward 0");
+    EXPECT_EQ(program.find_write(norm, Role::d_square_sums), nullptr) << "no op would read it";
+
+    auto with_product = behind;
+    with_product.insert({"square_sum", "qkv"});
+    EXPECT_EQ(phases_that_run_backward(training({"layers.0.attention.*"}, "olmo2"), 1), with_product);
+    EXPECT_EQ(phases_that_run_backward(training({"layers.0.mlp.*"}, "olmo2"), 1),
+              (Names{"mlp_in", "activation", "mlp_out", "mlp_post_norm"}));
 }
 
 TEST(Frozen, AndTrainingEverythingByAPatternIsTrainingEverything) {

@@ -13,8 +13,8 @@ namespace ziggurat::test {
 
 /// Arenas of a rank. Each cell of 16 bytes holds a number that identifies the computation of its value.
 ///
-/// The result of an op depends on the op, on all its inputs and, if it adds, on the previous value.
-/// Two runs that end with equal cells have therefore computed the same.
+/// The result of an op depends on the op, on all its inputs and, if it adds to gradients of parameters, on
+/// the previous value. Two runs that end with equal cells have therefore computed the same.
 class SymbolicMemory {
   public:
     explicit SymbolicMemory(const schedule::Program& program) : program_{program} {
@@ -36,7 +36,10 @@ class SymbolicMemory {
         std::uint64_t which = 0;
         for (const auto& operand : op.writes) {
             ++which;
-            const bool adds = op.accumulate && std::string_view{to_string(operand.role)}.starts_with("d_");
+            const auto& buffer = program_.buffers[static_cast<std::size_t>(operand.buffer)];
+            const bool is_gradient = buffer.state == schedule::StateKind::gradients;
+            const bool adds =
+                op.accumulate && is_gradient && std::string_view{to_string(operand.role)}.starts_with("d_");
             each_cell(operand, [&](std::uint64_t& cell, std::int64_t at) {
                 const auto made = mixed(mixed(seen, which), static_cast<std::uint64_t>(at));
                 cell = adds ? mixed(made, cell) : made;

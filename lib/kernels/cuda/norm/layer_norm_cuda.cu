@@ -69,12 +69,13 @@ void layer_norm_backward(const device::Stream& stream,
                          TensorRef<const float, 1> mean,
                          TensorRef<const float, 1> inv_std,
                          TensorRef<T, 2> dx,
+                         Accumulate add_to_dx,
                          TensorRef<float, 1> d_gain,
                          TensorRef<float, 1> d_bias,
                          Accumulate accumulate,
                          std::span<std::byte> workspace) {
-    norm_backward<true, T>(stream, "layer_norm_backward", x, dy, gain, 0, mean, inv_std, dx, d_gain, d_bias,
-                           accumulate, workspace);
+    norm_backward<true, T>(stream, "layer_norm_backward", x, dy, gain, 0, mean, inv_std, dx, add_to_dx,
+                           d_gain, d_bias, accumulate, workspace);
 }
 
 ZG_REGISTER_CUDA_KERNEL(layer_norm_forward<float>);

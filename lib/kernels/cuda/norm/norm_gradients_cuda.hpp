@@ -22,9 +22,10 @@ struct NormGradients {
     float gain_offset;     ///< added to each gain, if rows are not centred
     const float* mean;     ///< mean of each row, if rows are centred
     const float* inverse;  ///< inverse of each row's standard deviation, or root mean square
-    T* dx;                 ///< accumulated
-    PartialSums sums;      ///< of the gradients of the gain and, if rows are centred, the bias
-    bool keeps_sums;       ///< false: the sums are not requested
+    T* dx;
+    Accumulate add_to_dx;
+    PartialSums sums;  ///< of the gradients of the gain and, if rows are centred, the bias
+    bool keeps_sums;   ///< false: the sums are not requested
 };
 
 /// One row of a backward pass.
@@ -50,7 +51,9 @@ class NormGradientRow {
     __device__ void load(int begin, int count, RawPack<T>& x, RawPack<T>& dy, RawPack<T>& dx) const {
         x = load_raw(of_.x + at_ + begin, count, is_aligned());
         dy = load_raw(of_.dy + at_ + begin, count, is_aligned());
-        dx = load_raw(static_cast<const T*>(of_.dx) + at_ + begin, count, is_aligned());
+        dx = of_.add_to_dx == Accumulate::yes
+                 ? load_raw(static_cast<const T*>(of_.dx) + at_ + begin, count, is_aligned())
+                 : RawPack<T>{};
     }
 
     /// Adds a pack to the sum of dy * gain, and to the sum of its product with the normalized row.
@@ -70,7 +73,7 @@ class NormGradientRow {
         }
     }
 
-    /// Adds a pack's gradient to dx, stores it, and adds to the sums of its columns.
+    /// Adds a pack's gradient to dx, or to zero, stores it, and adds to the sums of its columns.
     __device__ void add(int begin,
                         int count,
                         float mean_sum,
@@ -160,8 +163,8 @@ struct NormGradientShape {
 
 /// One thread block computes one block of rows.
 ///
-/// Each group of its threads processes every n-th row, adds to dx, and sums its columns in registers. For
-/// wide rows, the sums of further packs are in the workspace.
+/// Each group of its threads processes every n-th row, adds to or writes dx, and sums its columns in
+/// registers. For wide rows, the sums of further packs are in the workspace.
 template <bool is_centred, NormRowLength length, class T>
 __global__ void __launch_bounds__(NormGradientShape<is_centred, length>::max_threads,
                                   NormGradientShape<is_centred, length>::blocks)
@@ -298,7 +301,9 @@ inline std::int64_t norm_gradient_blocks(std::int64_t rows, const NormGroups& by
                                     layout::CudaWorkspaces::multiprocessors * at_once);
 }
 
-/// Adds to dx, and stores or accumulates the gradients of gain and bias. Each of them may be empty.
+/// Adds to or writes dx, and stores or accumulates the gradients of gain and bias.
+///
+/// Each of these two may be empty.
 ///
 /// \param mean  only for centred rows
 template <bool is_centred, class T>
@@ -311,6 +316,7 @@ void norm_backward(const device::Stream& stream,
                    tensor::TensorRef<const float, 1> mean,
                    tensor::TensorRef<const float, 1> inverse,
                    tensor::TensorRef<T, 2> dx,
+                   Accumulate add_to_dx,
                    tensor::TensorRef<float, 1> d_gain,
                    tensor::TensorRef<float, 1> d_bias,
                    Accumulate accumulate,
@@ -340,6 +346,7 @@ void norm_backward(const device::Stream& stream,
                               .mean = mean.data,
                               .inverse = inverse.data,
                               .dx = dx.data,
+                              .add_to_dx = add_to_dx,
                               .sums = PartialSums{rows, width, blocks, workspace},
                               .keeps_sums = !d_gain.empty() || !d_bias.empty()};
     const auto kernel = length == Length::up_to_3072   ? add_norm_gradients<is_centred, Length::up_to_3072, T>

@@ -65,11 +65,12 @@ void rms_norm_backward(const device::Stream& stream,
                        float gain_offset,
                        TensorRef<const float, 1> inv_rms,
                        TensorRef<T, 2> dx,
+                       Accumulate add_to_dx,
                        TensorRef<float, 1> d_gain,
                        Accumulate accumulate,
                        std::span<std::byte> workspace) {
-    norm_backward<false, T>(stream, "rms_norm_backward", x, dy, gain, gain_offset, {}, inv_rms, dx, d_gain,
-                            {}, accumulate, workspace);
+    norm_backward<false, T>(stream, "rms_norm_backward", x, dy, gain, gain_offset, {}, inv_rms, dx, add_to_dx,
+                            d_gain, {}, accumulate, workspace);
 }
 
 ZG_REGISTER_CUDA_KERNEL(rms_norm_forward<float>);

@@ -38,6 +38,16 @@ TEST(SliceVolumes, AreSixGathersAndFourScattersOfALayer) {
     }
 }
 
+TEST(SliceVolumes, HaveTwoSumsOfSquaresMoreInALayerOfOlmo2) {
+    auto spec = sliced("olmo2", 2);
+    EXPECT_EQ(token_collectives(spec, ModelLayout{spec, 0}, 2), (TokenCollectives{0, 6, 4, 2}));
+    spec.recompute.kind = spec::RecomputeKind::selective;
+    EXPECT_EQ(token_collectives(spec, ModelLayout{spec, 0}, 2), (TokenCollectives{0, 6, 4, 2}));
+    spec.recompute.kind = spec::RecomputeKind::full;
+    EXPECT_EQ(token_collectives(spec, ModelLayout{spec, 0}, 2), (TokenCollectives{0, 8, 6, 3}))
+        << "backward reads the sum of the last branch, before its norm";
+}
+
 // Each sum is split in two, and the inputs of the products are gathered once more.
 TEST(SliceVolumes, AreThoseOfTensorRanksAndTheGathersForBackward) {
     auto spec = sliced("gpt2", 4);

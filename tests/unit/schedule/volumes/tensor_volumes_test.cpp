@@ -31,6 +31,13 @@ TEST(TensorVolumes, AreFourSumsPerLayerAndMicroBatch) {
     }
 }
 
+TEST(TensorVolumes, AreSixSumsPerLayerOfOlmo2) {
+    const auto spec = cut("olmo2", 2);
+
+    EXPECT_EQ(tensor_sums(spec, ModelLayout{spec, 0}),
+              (TensorSums{.forward = 2 * (3 * 3 + 1), .backward = 2 * (3 * 3 + 1), .recomputed = 0}));
+}
+
 TEST(TensorVolumes, RepeatTheSumsOfARecomputedForwardButTheLastOfEachRun) {
     auto spec = cut("llama", 2);
     spec.recompute.kind = spec::RecomputeKind::full;
