@@ -24,8 +24,9 @@ int run(const ParsedCommand& parsed, char** argv) {
     std::signal(SIGXFSZ, SIG_IGN);
     choose_heap_policy();
     choose_gpu_policy();
-    if (commands()[parsed.index].computes) {
-        choose_wait_policy(argv);
+    const auto& command = commands()[parsed.index];
+    if (command.computes) {
+        choose_wait_policy(argv, command.has_short_ops ? OpLength::short_ones : OpLength::usual);
     }
     return AllCommands::run(parsed.index, *parsed.options);
 }

@@ -36,6 +36,9 @@ std::string problem_of_eval(const EvalOptions& options, const GivenOptions& give
     if (given.has("--data") && given.has("--task")) {
         return "--data and --task exclude each other. Give one at a time.";
     }
+    if (!given.has("--task") && given.has("--kv-cache")) {
+        return "--kv-cache requires --task (other data are read without a cache). Leave it out.";
+    }
     if (!given.has("--task") && given.has("--choices")) {
         return "--choices requires --task (other data have no choices). Leave it out.";
     }
@@ -64,6 +67,17 @@ OptionRowOf<ModelChoice> compute_row() {
     return one_of("--compute", "TYPE", &ModelChoice::compute, {"fp32", "bf16"},
                   "number type of weights, activations and products: fp32 or bf16 (default: the run's "
                   "precision.compute)");
+}
+
+OptionRowOf<ModelChoice> kv_cache_row() {
+    return {"--kv-cache", "HOME", "device, host, nvme or nvme:DIR",
+            "home of the KV cache: device, host, nvme (the run's folders) or nvme:DIR (default: the run's "
+            "tiers.home.kv_cache)",
+            [](ModelChoice& options, const std::string& text) {
+                options.kv_cache = text;
+                return text == "device" || text == "host" || text == "nvme" ||
+                       (text.starts_with("nvme:") && text != "nvme:");
+            }};
 }
 
 OptionRowOf<SampleOptions> temperature_row() {
@@ -125,6 +139,7 @@ CommandRowOf<SampleOptions> sample_row() {
         .name = "sample",
         .doc = "Generates text from a checkpoint, on any number of ranks.",
         .computes = true,
+        .has_short_ops = true,
         .positionals = {folder_row()},
         .options = {text_option("--prompt", "TEXT", &SampleOptions::prompt, "a text that is not empty",
                                 "beginning of the text"),
@@ -134,7 +149,7 @@ CommandRowOf<SampleOptions> sample_row() {
                     temperature_row(),
                     whole("--top-k", "N", &SampleOptions::top_k, std::int64_t{1}, std::int64_t{1} << 31,
                           "samples from the N most likely tokens (default: from all)"),
-                    top_p_row(), stop_row(), compute_row(),
+                    top_p_row(), stop_row(), compute_row(), kv_cache_row(),
                     whole("--seed", "N", &SampleOptions::seed, std::uint64_t{0}, UINT64_MAX,
                           "seed of the random numbers (default: the run's)")},
         .examples = {{"ziggurat sample runs/quickstart --prompt 'In the'", "200 tokens"},
@@ -173,7 +188,7 @@ CommandRowOf<EvalOptions> eval_row() {
                     tokenizer_row(), add_bos_row(&ModelChoice::add_bos, "the run's data.add_bos"),
                     text_option("--choices", "FILE", &EvalOptions::choices, "a file",
                                 "with --task: writes the choice of each task to FILE, as JSON lines"),
-                    compute_row(), flag("--json", &EvalOptions::json, "print JSON")},
+                    compute_row(), kv_cache_row(), flag("--json", &EvalOptions::json, "print JSON")},
         .examples = {{"ziggurat eval runs/quickstart", "validation loss and perplexity"},
                      {"mpirun -n 2 ziggurat eval runs/a --data 'data/*.bin' --json",
                       "on token files, on two ranks, with JSON output"},

@@ -19,8 +19,8 @@
 #include "base/text/printable.hpp"
 #include "comm/control.hpp"
 #include "data/choice/choice_rows.hpp"
-#include "data/choice/choice_sequences.hpp"
 #include "data/choice/choose.hpp"
+#include "train/generate/choice_waves.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -55,11 +55,13 @@ ReadTasks read_tasks(const EvalOptions& options, const TrainedModel& model) {
     return read;
 }
 
-/// Returns a run that evaluates rows of at most `longest_read` tokens, several per sequence.
-spec::RunSpec run_on_rows(const TrainedModel& model, const std::string& compute, std::int64_t longest_read) {
+/// Returns a run that computes the scores of `rows`.
+spec::RunSpec run_on_rows(const TrainedModel& model,
+                          const std::string& compute,
+                          const data::ChoiceRows& rows) {
     auto run = evaluated_run(model, compute, model.run.train.micro_batch);
-    run.data.seq = std::max(run.data.seq, longest_read);
-    run.data.reset_at_document = true;
+    run.data.seq = std::max(run.data.seq, rows.longest_read());
+    run.cached = train::passes_of_choices(rows, run);
     return run;
 }
 
@@ -92,18 +94,22 @@ int tell(const EvalOptions& options,
 std::optional<int> eval_task(const EvalOptions& options, const comm::Context& world, TrainedModel& model) {
     int exit_code = 0;
     ReadTasks read;
-    if (!is_agreed(world, exit_code, [&] { read = read_tasks(options, model); })) {
+    const auto read_them = [&] {
+        read = read_tasks(options, model);
+        set_cache_home(model.run, options.kv_cache);
+    };
+    if (!is_agreed(world, exit_code, read_them)) {
         return exit_code;
     }
+    set_cache_home(model.run, options.kv_cache);
     auto rows = world.rank() == 0 ? read.encoded.rows : data::ChoiceRows{};
     if (world.size() > 1) {
         rows = data::ChoiceRows::of_bytes(comm::broadcast(world, world.rank() == 0 ? rows.bytes() : ""));
     }
-    const auto run = run_on_rows(model, options.compute, rows.longest_read());
-    const data::ChoiceSequences sequences{std::move(rows), run.data.seq};
+    const auto run = run_on_rows(model, options.compute, rows);
     return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
         const auto begin_ns = monotonic_ns();
-        const auto sums = inference.scores(sequences, &progress);
+        const auto sums = inference.scores(rows, &progress);
         const auto seconds = seconds_between(begin_ns, monotonic_ns());
         progress.end();
         const bool tells = world.rank() == 0;

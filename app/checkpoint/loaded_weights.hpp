@@ -19,6 +19,14 @@ namespace ziggurat::app {
 /// \param micro_batch  number of sequences in one run of the program
 spec::RunSpec evaluated_run(const TrainedModel& model, const std::string& compute, std::int64_t micro_batch);
 
+/// Sets the home of the KV cache to the value of --kv-cache, if that is not empty.
+///
+/// Errors: Error{deck} if the cache is on NVMe, and neither the value nor the run names a folder
+void set_cache_home(spec::RunSpec& run, const std::string& home);
+
+/// Sets the number type of the run to the value of --compute, if that is not empty.
+void set_compute(spec::RunSpec& run, const std::string& compute);
+
 /// Loads the weights of `model`, closes its files, calls `work` and returns its exit code.
 ///
 /// Loading shows a progress line, which stays until `work` ends it. Returns empty if the checkpoint was

@@ -40,16 +40,29 @@ std::int64_t expect_rows_for(const std::string& prompt,
     return std::ssize(ids);
 }
 
+/// Returns "200 tokens at 31.4 tokens/s, after a prompt of 52 tokens at 910 tokens/s".
+std::string speed_of(const train::GeneratedText& made) {
+    auto text = fmt::format("{} tokens at {:.4g} tokens/s", made.tokens,
+                            static_cast<double>(made.tokens) / made.seconds);
+    if (made.prompt_tokens > 0) {
+        text += fmt::format(", after {} tokens of the prompt at {:.4g} tokens/s", made.prompt_tokens,
+                            static_cast<double>(made.prompt_tokens) / made.prompt_seconds);
+    }
+    return text;
+}
+
 std::optional<int> sample_model(const SampleOptions& options,
                                 const comm::Context& world,
                                 TrainedModel& model) {
     int exit_code = 0;
+    std::int64_t prompt_tokens = 0;
     std::unique_ptr<const data::TextTokenizer> tokenizer;
     model.run.data.add_bos = add_bos_of(options.add_bos, model.run.data.add_bos);
     const auto open = [&] {
         tokenizer = open_tokenizer_of(model.run, options.tokenizer, model.path());
-        const auto tokens =
+        const auto tokens = prompt_tokens =
             expect_rows_for(options.prompt, *tokenizer, model.run.data.add_bos, model.run.model.vocab);
+        set_cache_home(model.run, options.kv_cache);
         if (world.rank() == 0) {
             print_tokenizer_notes(*tokenizer, model.run.data.add_bos);
         }
@@ -70,17 +83,19 @@ std::optional<int> sample_model(const SampleOptions& options,
         open();
     }
     model.run.run.seed = options.seed.value_or(model.run.run.seed);
-    const auto run = evaluated_run(model, options.compute, 1);
+    auto run = train::generating(model.run, model.here, prompt_tokens, options.tokens);
+    set_compute(run, options.compute);
     return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
         progress.end();
         const auto step = model.step();
         const spec::Sample sample{options.prompt, options.tokens, options.temperature};
-        const std::string text = inference.generate(
+        const auto made = inference.generate(
             *tokenizer, sample, step, {.top_k = options.top_k, .top_p = options.top_p, .ends = options.ends});
         if (world.rank() == 0) {
-            std::fprintf(stderr, "by %s, step %lld\n", printable(model.path()).c_str(),
-                         static_cast<long long>(step));
-            std::fputs(printable(options.prompt + text, Newlines::kept).c_str(), stdout);
+            std::fputs(
+                fmt::format("by {}, step {}: {}\n", printable(model.path()), step, speed_of(made)).c_str(),
+                stderr);
+            std::fputs(printable(options.prompt + made.text, Newlines::kept).c_str(), stdout);
             std::fputs("\n", stdout);
         }
         return 0;

@@ -69,7 +69,8 @@ template <class O>
 struct CommandRowOf {
     std::string name;  ///< one or two words
     std::string doc;
-    bool computes = false;  ///< true if it runs a model: main() chooses how idle threads wait
+    bool computes = false;       ///< true if it runs a model: main() chooses how idle threads wait
+    bool has_short_ops = false;  ///< true if most ops take microseconds
     std::vector<PositionalRowOf<O>> positionals = {};
     std::vector<OptionRowOf<O>> options = {};
     std::vector<Example> examples = {};
@@ -89,7 +90,11 @@ using CommandRow = CommandRowOf<Options>;
 /// Returns `row` without the type of its options.
 template <std::derived_from<Options> O>
 CommandRow of_any_options(const CommandRowOf<O>& row) {
-    CommandRow made{.name = row.name, .doc = row.doc, .computes = row.computes, .examples = row.examples};
+    CommandRow made{.name = row.name,
+                    .doc = row.doc,
+                    .computes = row.computes,
+                    .has_short_ops = row.has_short_ops,
+                    .examples = row.examples};
     for (const auto& positional : row.positionals) {
         made.positionals.push_back({positional.name, positional.doc,
                                     [take = positional.take](Options& options, const std::string& text) {

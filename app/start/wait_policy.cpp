@@ -32,13 +32,14 @@ int other_ranks() {
 
 }  // namespace
 
-void choose_wait_policy(char** argv) {
+void choose_wait_policy(char** argv, OpLength ops) {
     if (std::getenv(policy) != nullptr) {
         return;
     }
     // It is not known yet if this rank shares its cores with other ranks. If not, sleeping costs little.
     const int ranks = other_ranks();
-    if (ranks * threads_if_started(ranks) < train::granted_cores()) {
+    const int idle = train::granted_cores() - ranks * threads_if_started(ranks);
+    if (idle > 0 || (idle == 0 && ops == OpLength::short_ones)) {
         return;
     }
     setenv(policy, "passive", 1);

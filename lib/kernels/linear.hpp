@@ -18,6 +18,10 @@ struct LinearShape {
     bool has_bias;
     bool is_tile = false;    ///< a tile of a weight's rows: also prepared for backward_input_sum
     bool with_gelu = false;  ///< also prepared for forward_gelu and backward_input_gelu
+    /// Forward only, up to layout::HostWorkspaces::max_rows_in_place rows: the host does not pack the weight.
+    ///
+    /// The order of its sums differs from that of the other products.
+    bool is_in_place = false;
 
     auto operator<=>(const LinearShape&) const = default;
 };

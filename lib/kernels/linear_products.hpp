@@ -165,5 +165,9 @@ std::unique_ptr<HostProducts<T>> make_onednn_products(const LinearShape& shape, 
 template <class T>
 std::unique_ptr<HostProducts<T>> make_tiled_products(const LinearShape& shape, int num_threads);
 
+/// Prepares the forward product of few rows, which reads the weight one time, in place.
+template <class T>
+std::unique_ptr<HostProducts<T>> make_in_place_products(const LinearShape& shape);
+
 }  // namespace host
 }  // namespace ziggurat::kernels

@@ -91,6 +91,7 @@ class CudaWorkspaces final : public Workspaces {
     /// Returns cuDNN's workspace. Ziggurat's forward kernels keep their tiles in shared memory only.
     std::int64_t attention_forward(const AttentionSizes& of) const override;
     std::int64_t attention_backward(const AttentionSizes& of) const override;
+    std::int64_t cached_attention(const AttentionSizes&) const override { return 0; }
     std::int64_t column_sum(std::int64_t width) const override { return column_sum_bytes(width); }
     /// Returns a multiple of 1024 rows, up to 1 GiB of bfloat16 or 2 GiB of float.
     ///

@@ -30,4 +30,13 @@ std::int64_t HostWorkspaces::attention(std::int64_t seq, std::int64_t head_dim) 
     return alignment + threads_ * ((operands + rows) * 4 + tiles);
 }
 
+std::int64_t HostWorkspaces::cached_attention(const AttentionSizes& of) const {
+    const auto width = round_up(of.head_dim, 64);
+    const auto keys_and_values = 2 * 512 * width;
+    const auto of_head = (64 + 96) * width;  // packed queries, and sums
+    const auto heads = of.heads / of.kv_heads + 1;
+    const auto tiles = std::int64_t{64} << 10;
+    return alignment + threads_ * ((keys_and_values + heads * (of_head + 256)) * 4 + tiles);
+}
+
 }  // namespace ziggurat::layout

@@ -14,6 +14,8 @@ class HostWorkspaces final : public Workspaces {
   public:
     /// Rows of x that are packed at a time for the gradient of a weight.
     static constexpr std::int64_t rows_packed_at_once = 1024;
+    /// Rows of x up to which a product that reads the weight in place is faster than one that packs it.
+    static constexpr std::int64_t max_rows_in_place = 8;
     /// Row blocks of a column sum.
     ///
     /// Independent of the number of threads, because it determines the sum's order.
@@ -34,6 +36,7 @@ class HostWorkspaces final : public Workspaces {
     std::int64_t attention_backward(const AttentionSizes& of) const override {
         return attention(of.seq, of.head_dim);
     }
+    std::int64_t cached_attention(const AttentionSizes& of) const override;
     std::int64_t column_sum(std::int64_t width) const override { return column_sum_bytes(width); }
     /// Returns few enough rows that the logits of a block stay in cache between its ops.
     std::int64_t logits_rows(std::int64_t) const override { return rows_packed_at_once; }

@@ -40,6 +40,8 @@ class Workspaces {
     virtual std::int64_t packed_weight(std::int64_t in, std::int64_t out) const = 0;
     virtual std::int64_t attention_forward(const AttentionSizes& of) const = 0;
     virtual std::int64_t attention_backward(const AttentionSizes& of) const = 0;
+    /// Returns the scratch of attention to a KV cache; `of.seq` is the number of rows.
+    virtual std::int64_t cached_attention(const AttentionSizes& of) const = 0;
     /// Returns the scratch of column sums over `width` columns: gradients of norm gains and of biases.
     virtual std::int64_t column_sum(std::int64_t width) const = 0;
     /// Returns the number of rows of a block of logits with `columns` columns.

@@ -1,7 +1,9 @@
 /// Attention, and what precedes it: the norm and the rotation of queries and keys.
 #include "kernels/attention.hpp"
+#include "kernels/cache/cached_attention.hpp"
 #include "kernels/norm/head_norm.hpp"
 #include "kernels/rope.hpp"
+#include "layout/cache/kv_cache.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -19,13 +21,14 @@ float scale_of(const spec::Model& model) {
     return scale == static_cast<float>(model.usual_attention_scale()) ? 0 : scale;
 }
 
+/// Returns the shape of an op; with a KV cache, its rows are one sequence.
+///
 /// \param elements  number of elements of qkv on this rank
 template <class T>
-kernels::AttentionShape shape_of(const Binder<T>& binder, std::int64_t elements) {
+kernels::AttentionShape shape_of(const Binder<T>& binder, const Operands& use, std::int64_t elements) {
     const auto& spec = binder.spec();
     const auto tensor = spec.parallel.tensor;
     kernels::AttentionShape shape{};
-    shape.seq = spec.data.seq;
     shape.heads = spec.model.heads / tensor;
     shape.kv_heads = layout::local_kv_heads(spec.model, tensor);
     shape.first_head = binder.first_of_slice(spec.model.heads);
@@ -33,8 +36,31 @@ kernels::AttentionShape shape_of(const Binder<T>& binder, std::int64_t elements)
     shape.scale = scale_of(spec.model);
     shape.score_cap = static_cast<float>(spec.model.softcap.attention);
     shape.any_order = spec.precision.attention_backward == spec::AttentionBackward::fast;
-    shape.batch = elements / (shape.seq * (shape.heads + 2 * shape.kv_heads) * shape.head_dim);
+    const auto rows = elements / ((shape.heads + 2 * shape.kv_heads) * shape.head_dim);
+    shape.seq = use.cache().sequences > 0 ? rows : spec.data.seq;
+    shape.batch = rows / shape.seq;
     return shape;
+}
+
+template <class T>
+Kernel bind_cached_attention(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
+    const auto shape = shape_of(binder, use, use.in<T>(Role::input).size());
+    const auto& cache = use.cache();
+    const auto table = use.in<std::int32_t>(phase.window > 0 ? Role::window_page_table : Role::page_table)
+                           .template reshaped<2>({cache.sequences, cache.pages_per_sequence});
+    const auto pages = phase.window > 0 ? cache.window_pages : cache.pages;
+    return
+        [=, stream = binder.stream(), window = phase.window,
+         qkv = use.matrix_in<T>(Role::input, (shape.heads + 2 * shape.kv_heads) * shape.head_dim),
+         positions = use.in<std::int32_t>(Role::positions),
+         sequences = use.in<std::int32_t>(Role::cache_sequences),
+         keys_and_values = use.out<T>(Role::kv_cache)
+                               .template reshaped<4>(
+                                   {pages, 2 * shape.kv_heads, layout::cache_page_positions, shape.head_dim}),
+         out = use.matrix_out<T>(Role::output, shape.heads * shape.head_dim), workspace = use.workspace()] {
+            kernels::cached_attention<T>(stream, shape, window, qkv, positions, sequences, table,
+                                         keys_and_values, out, workspace);
+        };
 }
 
 }  // namespace
@@ -44,8 +70,11 @@ Kernel bind_attention(Binder<T>& binder,
                       const layout::Unit& unit,
                       const layout::Phase& phase,
                       Operands& use) {
+    if (use.cache().sequences > 0) {
+        return bind_cached_attention(binder, phase, use);
+    }
     const auto stream = binder.stream();
-    const auto shape = shape_of(binder, use.in<T>(Role::input).size());
+    const auto shape = shape_of(binder, use, use.in<T>(Role::input).size());
     const auto out_width = shape.heads * shape.head_dim;
     const auto qkv_width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto qkv = use.matrix_in<T>(Role::input, qkv_width);
@@ -104,7 +133,7 @@ Kernel bind_rope(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
     const bool is_backward = use.op().direction == Direction::backward;
     const auto elements = use.out<T>(is_backward ? Role::d_input : Role::output);
-    const auto shape = shape_of(binder, elements.size());
+    const auto shape = shape_of(binder, use, elements.size());
     const auto width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto direction = is_backward ? kernels::RopeDirection::backward : kernels::RopeDirection::forward;
     const auto& model = binder.spec().model;

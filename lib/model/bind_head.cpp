@@ -67,7 +67,8 @@ Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, Operands& use)
             break;
     }
     const auto x = use.matrix_in<T>(Role::input, in);
-    const auto* product = &binder.linear({x.extent(0), in, out, false});
+    const auto* product = &binder.linear(
+        {.rows = x.extent(0), .in = in, .out = out, .has_bias = false, .is_in_place = use.has_few_rows()});
     const auto y = use.matrix_out<T>(Role::output, out);
     if (use.reads(Role::weight)) {
         return

@@ -78,7 +78,11 @@ Kernel forward(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
         const auto active = use.matrix_out<T>(Role::activated, phase.out);
         return [=] { fused->forward_gelu(stream, x, w, bias, y, active, workspace); };
     }
-    const auto* product = &binder.linear({x.extent(0), phase.in, phase.out, has_bias});
+    const auto* product = &binder.linear({.rows = x.extent(0),
+                                          .in = phase.in,
+                                          .out = phase.out,
+                                          .has_bias = has_bias,
+                                          .is_in_place = use.has_few_rows()});
     if (phase.adapters.empty()) {
         return [=] { product->forward(stream, x, w, bias, y, workspace); };
     }

@@ -8,6 +8,7 @@
 #include "kernels/launch/tensor_address.hpp"
 #include "layout/families/family.hpp"
 #include "layout/families/role.hpp"
+#include "layout/host_workspaces.hpp"
 #include "model/binder.hpp"
 #include "schedule/step_program.hpp"
 
@@ -27,6 +28,12 @@ class Operands {
 
     const schedule::Op& op() const noexcept { return op_; }
     bool is_training() const noexcept { return program_.variant == schedule::Variant::train; }
+    /// True if the program has so few tokens that its products read weights in place.
+    bool has_few_rows() const noexcept {
+        return cache().sequences > 0 && program_.cached.rows <= layout::HostWorkspaces::max_rows_in_place;
+    }
+    /// Returns the sizes of the KV cache of the program; 0 sequences if it does not use one.
+    const layout::CacheSizes& cache() const noexcept { return program_.cached.cache; }
     bool reads(Role role) const { return program_.find_read(op_, role) != nullptr; }
     bool writes(Role role) const { return program_.find_write(op_, role) != nullptr; }
 

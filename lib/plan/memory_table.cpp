@@ -11,6 +11,7 @@
 #include "plan/footprint.hpp"
 #include "plan/library_memory.hpp"
 #include "spec/budgets.hpp"
+#include "spec/passes_with_cache.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -152,6 +153,13 @@ std::string detail_of_optimizer(const spec::RunSpec& spec) {
     return fmt::format("{}", fmt::join(parts, " and "));
 }
 
+/// Returns "3 sequences of up to 1024 tokens".
+std::string detail_of_cache(const spec::RunSpec& spec) {
+    const auto passes = spec::cached_passes(spec);
+    return fmt::format("{} {} of up to {} tokens", passes.sequences,
+                       passes.sequences == 1 ? "sequence" : "sequences", passes.positions);
+}
+
 std::string detail_of(MemoryCategory consumer, const spec::RunSpec& spec) {
     switch (consumer) {
         case MemoryCategory::parameters:
@@ -168,6 +176,8 @@ std::string detail_of(MemoryCategory consumer, const spec::RunSpec& spec) {
             return "other values and gradients";
         case MemoryCategory::snapshot:
             return cut(spec.parallel.data, "saved state, copied");
+        case MemoryCategory::kv_cache:
+            return detail_of_cache(spec);
         case MemoryCategory::none:
         case MemoryCategory::logits:
         case MemoryCategory::workspaces:

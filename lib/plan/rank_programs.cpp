@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "plan/library_memory.hpp"
 #include "plan/memory_table.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
+#include "spec/passes_with_cache.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -67,26 +71,62 @@ bool trains_anything(const ModelLayout& model) {
     return model.first_trained_unit < std::ssize(model.table.units);
 }
 
-/// Returns the bytes that a rank reserves for both programs, which run one at a time: the larger
-/// arenas.
-TierBytes reserved(const spec::RunSpec& spec, const Program& train, const Program& evaluate) {
-    TierBytes bytes{};
-    for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
-        bytes[schedule::tier_of_arena(a)] += std::max(train.arena_bytes[a], evaluate.arena_bytes[a]);
-    }
-    bytes[tier_index(spec::Tier::host)] +=
-        std::max(staging_bytes(spec, train), staging_bytes(spec, evaluate));
-    return bytes;
-}
+/// Programs of a rank that run one at a time, and so use the same memory.
+class OneAtATime {
+  public:
+    explicit OneAtATime(const spec::RunSpec& spec) : spec_{spec} {}
 
-/// \param train  without ops if no tensor is trained
-RankPrograms of_both(const spec::RunSpec& spec, Program train, Program evaluate) {
-    RankPrograms made;
-    made.bytes = reserved(spec, train, evaluate);
-    made.libraries = library_memory(spec, std::array<const Program*, 2>{&train, &evaluate}).total();
-    made.ops = train.ops.size() + evaluate.ops.size();
-    made.train = std::move(train.ops.empty() ? evaluate : train);
-    return made;
+    void add(Program program) { programs_.push_back(std::move(program)); }
+
+    /// Returns their memory. The program to report is the first one if it trains, else the largest one.
+    RankPrograms take() {
+        RankPrograms made;
+        std::vector<const Program*> all;
+        ByArena largest{};
+        std::int64_t staging = 0;
+        for (const auto& program : programs_) {
+            all.push_back(&program);
+            made.ops += program.ops.size();
+            staging = std::max(staging, staging_bytes(spec_, program));
+            for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
+                largest[a] = std::max(largest[a], program.arena_bytes[a]);
+            }
+        }
+        for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
+            made.bytes[schedule::tier_of_arena(a)] += largest[a];
+        }
+        made.bytes[tier_index(spec::Tier::host)] += staging;
+        made.libraries = library_memory(spec_, all).total();
+        made.train = std::move(programs_[reported()]);
+        return made;
+    }
+
+  private:
+    using ByArena = std::array<std::int64_t, schedule::num_arenas>;
+
+    std::size_t reported() const {
+        if (programs_.front().variant == Variant::train) {
+            return 0;
+        }
+        const auto bytes = [](const Program& program) {
+            return std::accumulate(std::begin(program.arena_bytes), std::end(program.arena_bytes),
+                                   std::int64_t{0});
+        };
+        return std::ranges::max_element(programs_, {}, bytes) - programs_.begin();
+    }
+
+    const spec::RunSpec& spec_;
+    std::vector<Program> programs_;
+};
+
+/// Adds the programs with a KV cache, built whole: they are short.
+void add_cached(const spec::RunSpec& spec, int rank, OneAtATime& programs) {
+    if (spec::cached_passes(spec).sequences == 0) {
+        return;
+    }
+    for (const auto kind : {schedule::CachedKind::prompt, schedule::CachedKind::logits}) {
+        programs.add(schedule::build_placed_cached(spec, rank, kind));
+    }
 }
 
 }  // namespace
@@ -97,20 +137,31 @@ std::int64_t passes_of_step(const spec::RunSpec& spec) {
 
 RankPrograms build_small(const spec::RunSpec& whole, const ReducedRun& built, int rank) {
     const auto& spec = built.spec;
-    const ModelLayout model{spec, rank};
-    auto evaluate = schedule::build_placed(spec, model, Variant::evaluate);
-    scale_up(evaluate, built, whole);
-    if (!trains_anything(model)) {
-        return of_both(spec, {}, std::move(evaluate));
+    OneAtATime programs{spec};
+    if (!spec::has_only_cached_passes(whole)) {
+        const ModelLayout model{spec, rank};
+        if (trains_anything(model)) {
+            programs.add(build_shortened(whole, built, model));
+        }
+        auto evaluate = schedule::build_placed(spec, model, Variant::evaluate);
+        scale_up(evaluate, built, whole);
+        programs.add(std::move(evaluate));
     }
-    return of_both(spec, build_shortened(whole, built, model), std::move(evaluate));
+    add_cached(whole, rank, programs);
+    return programs.take();
 }
 
 RankPrograms build_whole(const spec::RunSpec& spec, int rank) {
-    const ModelLayout model{spec, rank};
-    return of_both(spec,
-                   trains_anything(model) ? schedule::build_placed(spec, model, Variant::train) : Program{},
-                   schedule::build_placed(spec, model, Variant::evaluate));
+    OneAtATime programs{spec};
+    if (!spec::has_only_cached_passes(spec)) {
+        const ModelLayout model{spec, rank};
+        if (trains_anything(model)) {
+            programs.add(schedule::build_placed(spec, model, Variant::train));
+        }
+        programs.add(schedule::build_placed(spec, model, Variant::evaluate));
+    }
+    add_cached(spec, rank, programs);
+    return programs.take();
 }
 
 }  // namespace ziggurat::plan

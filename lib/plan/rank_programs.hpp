@@ -21,10 +21,10 @@ std::int64_t passes_of_step(const spec::RunSpec& spec);
 
 /// Programs of one rank, and their memory.
 struct RankPrograms {
-    schedule::Program train;     ///< the evaluation program if no tensor is trained; without dependencies
-    TierBytes bytes{};           ///< arenas of the size that the larger of both programs needs
+    schedule::Program train;     ///< the largest program if no tensor is trained; without dependencies
+    TierBytes bytes{};           ///< arenas of the size that the largest of all programs needs
     std::int64_t libraries = 0;  ///< of the device, in no arena: see library_memory
-    std::size_t ops = 0;         ///< of both programs
+    std::size_t ops = 0;         ///< of all programs
 };
 
 /// Builds the programs of `built`, the result of shortened(), and scales them up to `whole`.

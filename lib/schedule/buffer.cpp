@@ -18,6 +18,9 @@ int element_bytes(BatchTensor tensor) {
         case BatchTensor::document_starts:
         case BatchTensor::window_starts:
         case BatchTensor::losses:
+        case BatchTensor::cache_sequences:
+        case BatchTensor::page_table:
+        case BatchTensor::window_page_table:
             return 4;
         case BatchTensor::mask:
             return 1;

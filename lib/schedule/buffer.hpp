@@ -60,8 +60,9 @@ enum class MemoryCategory {
     logits,
     workspaces,
     batch,
-    snapshot,    ///< state that is being copied to a checkpoint
-    transfers,   ///< state that is being moved between tiers
+    snapshot,   ///< state that is being copied to a checkpoint
+    transfers,  ///< state that is being moved between tiers
+    kv_cache,
     validation,  ///< belongs to no buffer: memory that evaluation needs in addition to training
 };
 
@@ -91,6 +92,8 @@ constexpr const char* to_string(MemoryCategory consumer) {
             return "snapshot";
         case MemoryCategory::transfers:
             return "transfers";
+        case MemoryCategory::kv_cache:
+            return "KV cache";
         case MemoryCategory::validation:
             return "validation";
     }
@@ -99,9 +102,21 @@ constexpr const char* to_string(MemoryCategory consumer) {
 
 /// Tensors of a micro-batch in host memory.
 ///
-/// The trainer fills them before the passes of the micro-batch, and reads the losses after them. Programs
-/// without attention windows have no window_starts.
-enum class BatchTensor { tokens, targets, positions, document_starts, window_starts, mask, samples, losses };
+/// The trainer fills them before the passes of the micro-batch, and reads the losses after them. A program
+/// has those that has_tensor() returns.
+enum class BatchTensor {
+    tokens,
+    targets,
+    positions,
+    document_starts,
+    window_starts,
+    mask,
+    samples,
+    losses,
+    cache_sequences,    ///< KV cache: the sequence of each token; negative: the token is unused
+    page_table,         ///< KV cache: pages of each sequence, [sequences, pages of a sequence]
+    window_page_table,  ///< the same for layers with a window
+};
 
 /// Returns the role in which ops name the tensor.
 constexpr layout::Role role_of(BatchTensor tensor) {
@@ -122,6 +137,12 @@ constexpr layout::Role role_of(BatchTensor tensor) {
             return layout::Role::samples;
         case BatchTensor::losses:
             return layout::Role::losses;
+        case BatchTensor::cache_sequences:
+            return layout::Role::cache_sequences;
+        case BatchTensor::page_table:
+            return layout::Role::page_table;
+        case BatchTensor::window_page_table:
+            return layout::Role::window_page_table;
     }
     throw std::invalid_argument{"no BatchTensor"};
 }

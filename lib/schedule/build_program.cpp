@@ -8,6 +8,7 @@
 #include "schedule/passes/control_pass.hpp"
 #include "schedule/passes/fuse_gelu_pass.hpp"
 #include "schedule/passes/gather_pass.hpp"
+#include "schedule/passes/kv_cache_pass.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
 #include "schedule/passes/receives_pass.hpp"
 #include "schedule/passes/recompute_pass.hpp"
@@ -18,6 +19,7 @@
 #include "schedule/passes/transfer_pass.hpp"
 #include "schedule/place/derive_dependencies.hpp"
 #include "schedule/place/place_buffers.hpp"
+#include "spec/passes_with_cache.hpp"
 #include "spec/stage_state.hpp"
 
 namespace ziggurat::schedule {
@@ -45,17 +47,23 @@ std::vector<std::vector<Slot>> slots_of(const spec::RunSpec& spec, Variant varia
 enum class Blocks { named, unnamed };
 
 /// Builds everything except the dependencies.
-Program placed(const spec::RunSpec& run, const ModelLayout& model, Variant variant, Blocks blocks) {
+Program placed(const spec::RunSpec& run,
+               const ModelLayout& model,
+               Variant variant,
+               Blocks blocks,
+               const CachedPass& cached = {}) {
     const auto spec = spec::of_stage(run, model.stage);
     const bool has_anything_to_train = model.first_trained_unit < std::ssize(model.table.units);
-    ZG_EXPECTS(variant == Variant::evaluate || has_anything_to_train);
+    ZG_EXPECTS(variant != Variant::train || has_anything_to_train);
     const auto slots = slots_of(spec, variant);
-    auto draft = expand(spec, model, variant, slots[model.stage]);
+    auto draft = expand(spec, model, variant, slots[model.stage], cached);
     draft.names_blocks = blocks == Blocks::named;
     receives_pass(draft, slots, model.stage);
     recompute_pass(draft, spec, model);
     fuse_gelu_pass(draft, spec, model);
-    context_ring_pass(draft, spec, model);
+    if (variant != Variant::cached) {  // each context rank then has all tokens
+        context_ring_pass(draft, spec, model);
+    }
     split_pass(draft, spec, model);
     gather_pass(draft, spec, model);
     if (variant == Variant::train) {
@@ -63,6 +71,7 @@ Program placed(const spec::RunSpec& run, const ModelLayout& model, Variant varia
         optimizer_pass(draft, spec, model);
     }
     activation_pass(draft, spec);
+    kv_cache_pass(draft, spec);
     transfer_pass(draft, spec, model);
     control_pass(draft, model);
     if (spec.checkpoint.every && spec.checkpoint.is_async) {
@@ -73,7 +82,30 @@ Program placed(const spec::RunSpec& run, const ModelLayout& model, Variant varia
     return std::move(draft.program);
 }
 
+/// Builds a program with a KV cache, whose tokens ranks do not divide.
+Program placed_cached(spec::RunSpec run, int rank, CachedKind kind, Blocks blocks) {
+    const auto passes = spec::cached_passes(run);
+    ZG_EXPECTS(passes.sequences > 0);
+    run.parallel.sequence = false;
+    const CachedPass cached{.cache = layout::cache_sizes(run, passes),
+                            .rows = kind == CachedKind::logits ? passes.logit_rows : passes.prompt_rows,
+                            .has_head = kind == CachedKind::logits};
+    ModelLayout model{run, rank};
+    model.tokens = cached.rows;
+    return placed(run, model, Variant::cached, blocks, cached);
+}
+
 }  // namespace
+
+Program build_cached_program(const spec::RunSpec& spec, int rank, CachedKind kind) {
+    auto program = placed_cached(spec, rank, kind, Blocks::named);
+    derive_dependencies(program);
+    return program;
+}
+
+Program build_placed_cached(const spec::RunSpec& spec, int rank, CachedKind kind) {
+    return placed_cached(spec, rank, kind, Blocks::unnamed);
+}
 
 Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
     auto program = placed(spec, model, variant, Blocks::named);

@@ -63,7 +63,7 @@ void append_summary(const Program& program, std::string& text) {
     for (const auto& op : program.ops) {
         ++kinds[to_string(op.kind)];
     }
-    text += "program   " + std::string{program.variant == Variant::train ? "train" : "evaluate"} + ", rank " +
+    text += "program   " + std::string{to_string(program.variant)} + ", rank " +
             std::to_string(program.rank) + ", " + std::to_string(program.microbatches) + " micro-batches, " +
             std::to_string(program.ops.size()) + " ops\nops      ";
     for (const auto& [kind, count] : kinds) {

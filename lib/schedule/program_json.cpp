@@ -155,7 +155,7 @@ void print_as_json(const Program& program, const Print& print, const std::string
     }
     Object object;
     object.add_text("schema", "ziggurat.program/1");
-    object.add_text("variant", program.variant == Variant::train ? "train" : "evaluate");
+    object.add_text("variant", to_string(program.variant));
     object.add("rank", program.rank);
     object.add("microbatches", program.microbatches);
     object.add("arena_bytes", arenas.take());

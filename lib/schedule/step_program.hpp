@@ -11,10 +11,12 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/enum_array.hpp"
+#include "layout/cache/kv_cache.hpp"
 #include "layout/families/role.hpp"
 #include "schedule/buffer.hpp"
 #include "schedule/engine.hpp"
@@ -83,8 +85,28 @@ struct Op {
     std::string label;
 };
 
-/// Kind of program: a training step or an evaluation.
-enum class Variant { train, evaluate };
+/// Kind of program: a training step, an evaluation of whole sequences, or a pass with a KV cache.
+enum class Variant { train, evaluate, cached };
+
+/// Returns the name that is printed and written to JSON.
+constexpr const char* to_string(Variant variant) {
+    switch (variant) {
+        case Variant::train:
+            return "train";
+        case Variant::evaluate:
+            return "evaluate";
+        case Variant::cached:
+            return "cached";
+    }
+    throw std::invalid_argument{"no Variant"};
+}
+
+/// Forward pass of some tokens, of any sequences, which reads and extends a KV cache.
+struct CachedPass {
+    layout::CacheSizes cache;
+    std::int64_t rows = 0;  ///< tokens of a pass
+    bool has_head = true;   ///< false: the pass only extends the cache, without logits and losses
+};
 
 /// Indices of the buffers that the trainer fills or reads; -1 if the program does not have the buffer.
 ///
@@ -107,6 +129,7 @@ struct TrainerBuffers {
 
 struct Program {
     Variant variant = Variant::train;
+    CachedPass cached;  ///< Variant::cached only
     int rank = 0;
     int microbatches = 1;
     std::int64_t layers = 0;  ///< of the model: units 1 to `layers` are decoder layers

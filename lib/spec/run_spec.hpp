@@ -382,7 +382,8 @@ struct Tiers {
     bool nvme_verify = false;
     std::int64_t endurance_bytes = 0;  ///< write endurance of each path; 0: unknown
     Home parameters, gradients, optimizer, activations;
-    AutoHomes open;  ///< must be closed before a program is built
+    Tier kv_cache = Tier::device;  ///< home of the KV cache, which samples and inference have
+    AutoHomes open;                ///< must be closed before a program is built
     Movement movement = Movement::fixed;
     std::int64_t chunk_elements = 0;
     std::vector<TileRule> tiles;  ///< the first rule that matches a tensor applies; empty: no tiles
@@ -526,6 +527,17 @@ struct Debug {
 
 // ---------------------------------------------------------------- complete specification
 
+/// Forward passes of tokens of any sequences that read and extend a KV cache. Decks do not set them.
+struct CachedPasses {
+    std::int64_t sequences = 0;    ///< in the cache at a time; 0: the run has no such passes
+    std::int64_t positions = 0;    ///< maximum length of a sequence
+    std::int64_t pages = 0;        ///< of each layer (layout::CacheSizes); 0: enough for all sequences
+    std::int64_t prompt_rows = 0;  ///< tokens of a pass that computes no logits
+    std::int64_t logit_rows = 0;   ///< tokens of a pass that computes logits and losses
+
+    bool operator==(const CachedPasses&) const = default;
+};
+
 struct RunSpec {
     Run run;
     Model model;
@@ -547,6 +559,8 @@ struct RunSpec {
     Checkpoint checkpoint;
     Logging logging;
     Debug debug;
+    /// Set for inference, which then has no other passes. See spec::cached_passes.
+    CachedPasses cached;
 
     bool operator==(const RunSpec&) const = default;
 };

@@ -45,6 +45,10 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot) {
                 break;  // the assembly derives them from document_starts
             case BatchTensor::losses:
                 break;  // output of the program
+            case BatchTensor::cache_sequences:
+            case BatchTensor::page_table:
+            case BatchTensor::window_page_table:
+                break;  // programs of batches have no KV cache
         }
     }
 }

@@ -7,39 +7,11 @@
 #include <vector>
 
 #include "base/exact_sum.hpp"
-#include "base/philox.hpp"
 #include "comm/control.hpp"
 #include "train/data_loader.hpp"
-#include "train/draw_token.hpp"
 #include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
-namespace {
-
-/// Philox stream identifier: separates the random numbers of sampling from all others of the same seed.
-constexpr std::uint32_t sampling_purpose = 0x53414d50;
-
-/// Returns the text after the prompt up to the first of `ends`; nullopt if it contains none of them.
-std::optional<std::string> find_end(const data::TextTokenizer& tokenizer,
-                                    std::span<const std::int32_t> text,
-                                    std::size_t prompt,
-                                    const std::vector<std::string>& ends) {
-    if (ends.empty()) {
-        return std::nullopt;
-    }
-    auto after = data::decoded_after(tokenizer, text.first(prompt), text.subspan(prompt));
-    auto first = std::string::npos;
-    for (const auto& end : ends) {
-        first = std::min(first, after.find(end));
-    }
-    if (first == std::string::npos) {
-        return std::nullopt;
-    }
-    after.resize(first);
-    return after;
-}
-
-}  // namespace
 
 Evaluation::Evaluation(const spec::RunSpec& spec,
                        data::BatchSource validation,
@@ -51,8 +23,7 @@ Evaluation::Evaluation(const spec::RunSpec& spec,
       world_{world},
       model_{model},
       assembly_{assembly},
-      batch_{spec.train.micro_batch, spec.data.seq},
-      weights_(spec.model.vocab) {}
+      batch_{spec.train.micro_batch, spec.data.seq} {}
 
 std::int64_t Evaluation::target_bytes(const data::TextTokenizer& tokenizer) const {
     std::int64_t bytes = 0;
@@ -144,67 +115,6 @@ ValidationLoss Evaluation::loss_of(const std::vector<SourceSums>& sums, std::int
         loss.mean = all.is_finite() ? all.value() / static_cast<double>(loss.tokens) : std::nan("");
     }
     return loss;
-}
-
-std::int32_t Evaluation::draw(const Drawing& drawing,
-                              std::int64_t tokens,
-                              std::int64_t step,
-                              std::int64_t position) {
-    auto logits = assembly_.watched_logits();
-    logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(tokens)));
-    const auto words = Philox4x32::generate(
-        {static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(step),
-         static_cast<std::uint32_t>(step >> 32), sampling_purpose},
-        {static_cast<std::uint32_t>(spec_.run.seed), static_cast<std::uint32_t>(spec_.run.seed >> 32)});
-    return draw_token(logits, drawing, static_cast<double>(uniform(words[0])), weights_);
-}
-
-std::optional<std::string> Evaluation::generate(const data::TextTokenizer& tokenizer,
-                                                const spec::Sample& sample,
-                                                std::int64_t step,
-                                                const TextLimits& limits,
-                                                const Stops& stops) {
-    assembly_.train_executor().finish();
-    const Drawing drawing{sample.temperature, limits.top_k, limits.top_p};
-    const auto& slot = assembly_.evaluate_slot();
-    const auto seq = spec_.data.seq;
-    std::vector<std::int32_t> text;
-    data::encode_whole_text(tokenizer, spec_.data.add_bos, sample.prompt, text);
-    if (text.empty() && tokenizer.document_token()) {
-        text.push_back(*tokenizer.document_token());
-    } else if (text.empty()) {
-        tokenizer.encode("\n", text);
-    }
-    const auto prompt = text.size();
-    std::ranges::fill(slot.tokens, 0);
-    std::ranges::fill(slot.targets, 0);
-    std::ranges::fill(slot.mask, std::uint8_t{0});
-    std::ranges::fill(slot.document_starts, 0);
-    std::ranges::fill(slot.samples, -1);
-    for (std::size_t i = 0; i < slot.positions.size(); ++i) {
-        slot.positions[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % seq);
-    }
-    for (std::int64_t position = 0; position < sample.tokens; ++position) {
-        if (stops && stops()) {
-            assembly_.evaluator().finish();
-            assembly_.watch_logits(-1);
-            return std::nullopt;
-        }
-        const auto window = std::min<std::int64_t>(seq, std::ssize(text));
-        std::copy(text.end() - window, text.end(), slot.tokens.begin());
-        assembly_.watch_logits(window - 1);
-        assembly_.evaluator().run_step();
-        text.push_back(draw(drawing, tokenizer.vocab_size(), step, position));
-        if (const auto end = find_end(tokenizer, text, prompt, limits.ends)) {
-            assembly_.evaluator().finish();
-            assembly_.watch_logits(-1);
-            return *end;
-        }
-    }
-    assembly_.evaluator().finish();
-    assembly_.watch_logits(-1);
-    const std::span all{text};
-    return data::decoded_after(tokenizer, all.first(prompt), all.subspan(prompt));
 }
 
 }  // namespace ziggurat::train

@@ -1,4 +1,4 @@
-/// Evaluation of a model in training: its loss on validation data, and a generated sample of text.
+/// Evaluation of a model: its loss on validation data.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,6 @@
 #include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/step_report.hpp"
-#include "train/draw_token.hpp"
 #include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
@@ -26,13 +25,6 @@ struct ValidationLoss {
     std::int64_t tokens = 0;                 ///< target tokens
     std::int64_t bytes = 0;                  ///< text bytes of the target tokens; 0 without a tokenizer
     std::vector<SourceLoss> by_source = {};  ///< loss of each validation source; empty: only one source
-};
-
-/// Sampling and stop parameters of a generated text, besides its number of tokens.
-struct TextLimits {
-    std::int64_t top_k = 0;              ///< see Drawing
-    double top_p = 1;                    ///< see Drawing
-    std::vector<std::string> ends = {};  ///< stop strings: the text ends before the first of them
 };
 
 /// Runs the evaluation program of an assembly.
@@ -63,19 +55,6 @@ class Evaluation {
                                            Progress* progress = nullptr,
                                            const data::TextTokenizer* tokenizer = nullptr);
 
-    /// Generates the text that follows `sample.prompt`, token by token; nullopt if `stops` cancelled it.
-    ///
-    /// The context window holds data.seq tokens; older tokens are dropped. An empty prompt is replaced by the
-    /// document token, or by a newline if the tokenizer has no document token.
-    ///
-    /// Numerics:   Philox random numbers from the seed, the step and the token's index: the same on all ranks
-    /// Collective: over all ranks
-    std::optional<std::string> generate(const data::TextTokenizer& tokenizer,
-                                        const spec::Sample& sample,
-                                        std::int64_t step,
-                                        const TextLimits& limits = {},
-                                        const Stops& stops = {});
-
   private:
     /// Sums of this rank for one source.
     struct SourceSums {
@@ -89,8 +68,6 @@ class Evaluation {
     ValidationLoss loss_of(const std::vector<SourceSums>& sums, std::int64_t bytes) const;
     /// Returns the number of text bytes of the unmasked targets of the batch.
     std::int64_t target_bytes(const data::TextTokenizer& tokenizer) const;
-    /// Samples one of the first `tokens`. A model may have more rows than its tokenizer has tokens.
-    std::int32_t draw(const Drawing& drawing, std::int64_t tokens, std::int64_t step, std::int64_t position);
 
     const spec::RunSpec& spec_;
     data::BatchSource validation_;
@@ -98,7 +75,6 @@ class Evaluation {
     const schedule::ModelLayout& model_;
     Assembly& assembly_;
     data::Batch batch_;
-    std::vector<double> weights_;  ///< sampling weights of the candidate tokens
 };
 
 }  // namespace ziggurat::train

@@ -1,22 +1,27 @@
 #include "train/inference.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "base/contract.hpp"
-#include "data/corpus.hpp"
 #include "schedule/build_program.hpp"
-#include "train/choice_scores.hpp"
+#include "spec/passes_with_cache.hpp"
+#include "train/generate/choice_scores.hpp"
 #include "train/ops/late_failure.hpp"
 #include "train/save/held_pieces.hpp"
 
 namespace ziggurat::train {
 namespace {
 
-/// Returns programs whose training program is also the evaluation program.
+/// Returns programs whose training program is also the evaluation program, or the one with a KV cache.
 ///
-/// Without a backward pass, memory then holds only the parameters and one forward pass.
+/// Without a backward pass, memory then holds only the parameters and one forward pass, or the cache.
 Programs forward_alone(const spec::RunSpec& run, int world_rank) {
+    if (spec::has_only_cached_passes(run)) {
+        auto cached = build_cached_programs(run, world_rank);
+        const auto with_logits = cached.back();
+        return {with_logits, with_logits, std::move(cached)};
+    }
     auto program = schedule::build_program(run, world_rank, schedule::Variant::evaluate);
     return {program, std::move(program)};
 }
@@ -60,6 +65,47 @@ spec::RunSpec evaluating(const spec::RunSpec& trained,
     return run;
 }
 
+namespace {
+
+/// Returns the largest degree of the tensor axis that divides the ranks of a node and the model.
+int largest_tensor_degree(const spec::Model& model, int ranks) {
+    const auto fits = [&](int degree) {
+        return ranks % degree == 0 && model.heads % degree == 0 && model.ffn_hidden % degree == 0 &&
+               model.vocab_padded % degree == 0 &&
+               (model.kv_heads % degree == 0 || degree % model.kv_heads == 0);
+    };
+    int degree = ranks;
+    while (!fits(degree)) {
+        --degree;
+    }
+    return degree;
+}
+
+}  // namespace
+
+spec::RunSpec generating(const spec::RunSpec& trained,
+                         const InferenceRanks& ranks,
+                         std::int64_t prompt,
+                         std::int64_t tokens) {
+    auto run = evaluating(trained, ranks, 1);
+    auto& parallel = run.parallel;
+    const bool are_nodes_equal = ranks.ranks % ranks.ranks_per_node == 0;
+    if (run.tiers.tiles.empty() && are_nodes_equal) {
+        parallel.tensor = largest_tensor_degree(run.model, ranks.ranks_per_node);
+        const int rest = ranks.ranks / parallel.tensor;
+        parallel.stages = rest <= run.model.layers ? rest : 1;
+        parallel.data = rest / parallel.stages;
+        run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer =
+            run.sharding.parameters > 1 ? parallel.data : 1;
+        run.sharding.sum_group = parallel.data;
+        run.train.global_batch = parallel.data;
+    }
+    const bool is_read_again = prompt + tokens > run.data.seq;  // see generate_text
+    run.cached = spec::passes_of_one_text(run, is_read_again ? run.data.seq : prompt - 1);
+    run.cached.positions = std::clamp<std::int64_t>(prompt + tokens, 2, run.data.seq);
+    return run;
+}
+
 Inference::Inference(const spec::RunSpec& run, const comm::Context& world, const device::RankDevices& devices)
     : run_{run},
       world_{world},
@@ -98,21 +144,15 @@ ValidationLoss Inference::loss(data::BatchSource source,
     return pass([&] { return evaluation(std::move(source)).validate({}, progress, tokenizer).value(); });
 }
 
-std::vector<double> Inference::scores(const data::ChoiceSequences& sequences, Progress* progress) {
-    ZG_EXPECTS(run_.data.reset_at_document);  // otherwise some kernels attend across documents
-    return pass([&] { return score_rows(sequences, run_, world_, model_, assembly_, progress); });
+std::vector<double> Inference::scores(const data::ChoiceRows& rows, Progress* progress) {
+    return pass([&] { return score_rows(rows, run_, world_, model_, assembly_, progress); });
 }
 
-std::string Inference::generate(const data::TextTokenizer& tokenizer,
-                                const spec::Sample& sample,
-                                std::int64_t step,
-                                const TextLimits& limits) {
-    spec::Data no_data = run_.data;
-    no_data.train.clear();
-    no_data.validation.clear();
-    const data::Corpus nothing{no_data, run_.model.vocab, run_.run.seed};
-    return pass(
-        [&] { return evaluation(nothing.validation(0)).generate(tokenizer, sample, step, limits).value(); });
+GeneratedText Inference::generate(const data::TextTokenizer& tokenizer,
+                                  const spec::Sample& sample,
+                                  std::int64_t step,
+                                  const TextLimits& limits) {
+    return pass([&] { return generate_text(run_, assembly_, tokenizer, sample, step, limits).value(); });
 }
 
 }  // namespace ziggurat::train

@@ -8,11 +8,12 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "comm/context.hpp"
 #include "data/batch_source.hpp"
-#include "data/choice/choice_sequences.hpp"
+#include "data/choice/choice_rows.hpp"
 #include "device/device.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
 #include "train/evaluation.hpp"
+#include "train/generate/text_generator.hpp"
 #include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
@@ -35,7 +36,21 @@ spec::RunSpec evaluating(const spec::RunSpec& trained,
                          const InferenceRanks& unchanged,
                          std::int64_t micro_batch);
 
-/// Evaluation-only state of a model: its parameters and the buffers of a forward pass.
+/// Returns the run `trained` as a run that generates one text on these ranks.
+///
+/// It differs from evaluating(): the ranks of a node divide each layer (tensor axis), as far as the heads,
+/// the MLP and the vocabulary of the model allow, and the rest divides the layers (stages). A forward of one
+/// token then reads each weight once, on one rank.
+///
+/// \param prompt  tokens of the prompt
+/// \param tokens  tokens to generate
+/// Collective: local; pure
+spec::RunSpec generating(const spec::RunSpec& trained,
+                         const InferenceRanks& ranks,
+                         std::int64_t prompt,
+                         std::int64_t tokens);
+
+/// Evaluation-only state of a model: its parameters, the buffers of its passes, and their KV cache.
 class Inference {
   public:
     /// Allocates the state. Parameters are zero until load().
@@ -64,21 +79,22 @@ class Inference {
                         Progress* progress = nullptr,
                         const data::TextTokenizer* tokenizer = nullptr);
 
-    /// Returns the log-probability of each row's ending; see train/choice_scores.hpp.
+    /// Returns the log-probability of each row's ending; see train/generate/choice_scores.hpp.
     ///
-    /// \param sequences  sequences of the run's data.seq; requires data.reset_at_document
+    /// \pre run.cached is passes_of_choices(rows, run)
     /// Collective: over all ranks
-    std::vector<double> scores(const data::ChoiceSequences& sequences, Progress* progress = nullptr);
+    std::vector<double> scores(const data::ChoiceRows& rows, Progress* progress = nullptr);
 
-    /// Generates the text that follows `sample.prompt`.
+    /// Generates the text that follows `sample.prompt`; see train/generate/text_generator.hpp.
     ///
     /// It equals the text that training printed after `step` for the same sample and run.seed.
     ///
+    /// \pre the run is made by generating()
     /// Collective: over all ranks
-    std::string generate(const data::TextTokenizer& tokenizer,
-                         const spec::Sample& sample,
-                         std::int64_t step,
-                         const TextLimits& limits = {});
+    GeneratedText generate(const data::TextTokenizer& tokenizer,
+                           const spec::Sample& sample,
+                           std::int64_t step,
+                           const TextLimits& limits = {});
 
     Assembly& assembly() noexcept { return assembly_; }
 

@@ -15,6 +15,7 @@
 #include "comm/control.hpp"
 #include "data/text/text_stream.hpp"
 #include "optim/adamw_inputs.hpp"
+#include "train/generate/text_generator.hpp"
 #include "train/ops/late_failure.hpp"
 #include "train/resume/keep_companions.hpp"
 #include "train/save/resumed_data.hpp"
@@ -365,8 +366,9 @@ void TrainingLoop::validate() {
     reporter_.validation(report);
     if (spec_.validate.sample && tokenizer_ != nullptr) {
         const ScopedActivity time{times(), sampling_activity_};
-        if (const auto text = evaluation_.generate(*tokenizer_, *spec_.validate.sample, step_, {}, stops)) {
-            reporter_.sample(step_, *text);
+        if (const auto made =
+                generate_text(spec_, assembly_, *tokenizer_, *spec_.validate.sample, step_, {}, stops)) {
+            reporter_.sample(step_, made->text);
         }
     }
     if (report.loss) {

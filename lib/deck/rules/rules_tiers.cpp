@@ -41,6 +41,15 @@ void nvme_homes_have_folders(const Resolution& at) {
                            "tiers.nvme.paths names no folder", "Name one for each disk.");
         }
     }
+    if (at.run.tiers.kv_cache == spec::Tier::nvme && at.run.tiers.nvme_paths.empty()) {
+        at.found.error(at.values.location("tiers.home.kv_cache"), "tiers.home.kv_cache is on nvme",
+                       "tiers.nvme.paths names no folder", "Name one for each disk.");
+    }
+}
+
+/// True if a tier of the run is on NVMe, for its state or for its KV cache.
+bool uses_nvme(const spec::RunSpec& run) {
+    return spec::is_any_state_on_nvme(run) || run.tiers.kv_cache == spec::Tier::nvme;
 }
 
 void warn_of_no_effect(const Resolution& at, const std::string& key, const char* reason) {
@@ -49,8 +58,7 @@ void warn_of_no_effect(const Resolution& at, const std::string& key, const char*
 }
 
 void folders_have_residents(const Resolution& at) {
-    if (!at.run.tiers.nvme_paths.empty() && !spec::is_any_state_on_nvme(at.run) &&
-        !spec::has_auto_home(at.run)) {
+    if (!at.run.tiers.nvme_paths.empty() && !uses_nvme(at.run) && !spec::has_auto_home(at.run)) {
         warn_of_no_effect(at, "tiers.nvme.paths", "no state is at home on nvme");
     }
 }
@@ -61,7 +69,7 @@ void folders_have_residents(const Resolution& at) {
 void disks_have_residents(const Resolution& at) {
     const auto& tiers = at.run.tiers;
     const auto& throttle = at.run.debug.throttle;
-    if (spec::is_any_state_on_nvme(at.run) || spec::has_auto_home(at.run)) {
+    if (uses_nvme(at.run) || spec::has_auto_home(at.run)) {
         return;
     }
     const spec::Tiers usual;

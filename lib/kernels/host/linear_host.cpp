@@ -21,6 +21,9 @@ const HostProducts<T>& of_host(PreparedArgument<LinearProducts<T>> products) {
 
 template <class T>
 std::unique_ptr<LinearProducts<T>> make_products(const device::Stream& stream, const LinearShape& shape) {
+    if (shape.is_in_place) {
+        return make_in_place_products<T>(shape);
+    }
     const bool is_onednn = has_onednn_products<T>() && !are_tiles_quicker<T>();
     return is_onednn ? make_onednn_products<T>(shape, stream.num_threads())
                      : make_tiled_products<T>(shape, stream.num_threads());

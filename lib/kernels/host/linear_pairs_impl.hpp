@@ -107,7 +107,7 @@ class PairProducts final : public HostProducts<tensor::bfloat16> {
                            to + panel * step);
             });
         };
-        const auto [rows, in, out, has_bias, is_tile, with_gelu] = shape_;
+        const auto [rows, in, out, has_bias, is_tile, with_gelu, is_in_place] = shape_;
         if (packing == Packing::forward) {
             panels(out, size_of_weight().words_per_row * tile::tile_columns,
                    [&, in = in](auto first, int count, auto* panel) {
@@ -136,7 +136,7 @@ class PairProducts final : public HostProducts<tensor::bfloat16> {
 
     void backward_input_sum(
         const T* dy, const std::byte* packed, float* dx, Accumulate accumulate, std::byte*) const override {
-        const auto [rows, in, out, has_bias, is_tile, with_gelu] = shape_;
+        const auto [rows, in, out, has_bias, is_tile, with_gelu, is_in_place] = shape_;
         const PairProduct<V> product{rows, in, out, {words(packed), size_of_weight().words_per_panel}};
         product.run(num_threads_, accumulate, as_it_lies({dy, out}), in_place(dx));
     }

@@ -184,7 +184,7 @@ class TiledProducts final : public HostProducts<T> {
 
     void forward(
         const T* x, const std::byte* packed, const T* bias, T* y, std::byte* scratch) const override {
-        const auto [rows, in, out, has_bias, is_tile, with_gelu] = shape_;
+        const auto [rows, in, out, has_bias, is_tile, with_gelu, is_in_place] = shape_;
         const TiledProduct<V, T> product{{x, in, 1}, {weight(packed), 1, in}, rows, out, in};
         product.run(num_threads_, scratch, [&](auto row, auto column, typename V::Float sums, int count) {
             const auto shift = bias == nullptr ? V::zero() : V::load_elements(bias + column, count);
@@ -193,7 +193,7 @@ class TiledProducts final : public HostProducts<T> {
     }
 
     void backward_input(const T* dy, const std::byte* packed, T* dx, std::byte* scratch) const override {
-        const auto [rows, in, out, has_bias, is_tile, with_gelu] = shape_;
+        const auto [rows, in, out, has_bias, is_tile, with_gelu, is_in_place] = shape_;
         const TiledProduct<V, T> product{{dy, out, 1}, {weight(packed), in, 1}, rows, in, out};
         product.run(num_threads_, scratch, [&](auto row, auto column, typename V::Float sums, int count) {
             V::store_elements(dx + row * shape_.in + column, sums, count);
@@ -205,7 +205,7 @@ class TiledProducts final : public HostProducts<T> {
                             float* dx,
                             Accumulate accumulate,
                             std::byte* scratch) const override {
-        const auto [rows, in, out, has_bias, is_tile, with_gelu] = shape_;
+        const auto [rows, in, out, has_bias, is_tile, with_gelu, is_in_place] = shape_;
         const TiledProduct<V, T> product{{dy, out, 1}, {weight(packed), in, 1}, rows, in, out};
         product.run(num_threads_, scratch, [&](auto row, auto column, typename V::Float sums, int count) {
             float* to = dx + row * shape_.in + column;
@@ -216,7 +216,7 @@ class TiledProducts final : public HostProducts<T> {
 
     void backward_weight(
         const T* x, const T* dy, float* dw, Accumulate accumulate, std::byte* scratch) const override {
-        const auto [rows, in, out, has_bias, is_tile, with_gelu] = shape_;
+        const auto [rows, in, out, has_bias, is_tile, with_gelu, is_in_place] = shape_;
         const TiledProduct<V, T> product{{dy, 1, out}, {x, in, 1}, out, in, rows};
         product.run(num_threads_, scratch, [&](auto row, auto column, typename V::Float sums, int count) {
             float* to = dw + row * shape_.in + column;

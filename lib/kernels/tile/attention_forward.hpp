@@ -21,9 +21,12 @@ class ForwardHead {
     using Float = typename V::Float;
     static constexpr int pair = elements_per_word<V, T>;
 
-    ForwardHead(int seq, int head_dim, Scratch& scratch)
-        : size_{seq, head_dim},
-          queries_{scratch.take<std::uint32_t>(size_.columns())},
+    ForwardHead(int seq, int head_dim, Scratch& scratch) : ForwardHead{seq, seq, head_dim, scratch} {}
+    /// \param queries, keys  number of rows of each that are packed at a time
+    ForwardHead(int queries, int keys, int head_dim, Scratch& scratch)
+        : query_size_{queries, head_dim},
+          size_{keys, head_dim},
+          queries_{scratch.take<std::uint32_t>(query_size_.columns())},
           keys_{scratch.take<std::uint32_t>(size_.transposed())},
           values_{scratch.take<std::uint32_t>(size_.columns())},
           sums_{scratch.take<float>(size_.panels * forward_queries * tile_columns)},
@@ -56,12 +59,13 @@ class ForwardHead {
                 }
             }
             for (int row = first; row < last; ++row) {
-                write(head, row, row - first, out + row * out_step, lse);
+                lse[row] = lse_of(head, row - first);
+                write(head, row - first, out + row * out_step);
             }
         }
     }
 
-  private:
+  protected:
     /// Processes rows [row, row + rows) with the keys of the block that begins at `block`.
     void attend(const Head<T>& head, int row, int rows, int slot, int block) {
         const int first = std::max(block, head.first_key(row) / 64 * 64);
@@ -89,7 +93,7 @@ class ForwardHead {
             top[r] = lowest;
         }
         for (int key = first; key < last; key += 64) {
-            const std::uint32_t* panel = keys_ + key * size_.words_per_row;
+            const std::uint32_t* panel = keys_ + (key - first_packed_) * size_.words_per_row;
             Float tile[R][4];
 #pragma GCC unroll 6
             for (int r = 0; r < R; ++r) {
@@ -99,14 +103,14 @@ class ForwardHead {
                 }
             }
             if (last - key > 32) {
-                multiply_rows(queries_, size_, row, panel, tile);
+                multiply_rows(queries_, query_size_, row - head.first_row, panel, tile);
             } else {  // the diagonal masks the other half
                 Float half[R][2];
 #pragma GCC unroll 6
                 for (int r = 0; r < R; ++r) {
                     half[r][0] = half[r][1] = V::zero();
                 }
-                multiply_rows(queries_, size_, row, panel, half);
+                multiply_rows(queries_, query_size_, row - head.first_row, panel, half);
 #pragma GCC unroll 6
                 for (int r = 0; r < R; ++r) {
                     tile[r][0] = half[r][0];
@@ -213,8 +217,11 @@ class ForwardHead {
         return V::sum(total);
     }
 
-    void write(const Head<T>& head, int row, int slot, T* out, float* lse) const {
-        lse[row] = std::fma(maxima_[slot], head.log2_scale(), std::log2(totals_[slot]));
+    float lse_of(const Head<T>& head, int slot) const {
+        return std::fma(maxima_[slot], head.log2_scale(), std::log2(totals_[slot]));
+    }
+
+    void write(const Head<T>& head, int slot, T* out) const {
         const Float inverse = V::broadcast(1.0f / totals_[slot]);
         for (int column = 0; column < head.head_dim(); column += 16) {
             const float* sums = sums_ + (column / tile_columns * forward_queries + slot) * tile_columns +
@@ -223,7 +230,8 @@ class ForwardHead {
         }
     }
 
-    PackedSize<V, T> size_;
+    PackedSize<V, T> query_size_;
+    PackedSize<V, T> size_;  ///< of keys and values
     std::uint32_t* queries_;
     std::uint32_t* keys_;
     std::uint32_t* values_;
@@ -233,6 +241,7 @@ class ForwardHead {
     float* factors_;
     float* maxima_;
     float* totals_;
+    int first_packed_ = 0;  ///< position of the first packed key
 };
 
 }  // namespace ziggurat::kernels::tile

@@ -35,11 +35,18 @@ struct Head {
     DropoutMask dropout;                  ///< of the weights
     std::uint64_t sample;                 ///< global index, for dropout
     std::uint32_t head;                   ///< global index, for dropout
+    int first_row = 0;                    ///< position of query 0 in its sequence; 0 if all are there
+    int window = 0;                       ///< without document_starts: number of keys of a query; 0: all
 
     int seq() const { return q.rows; }
     int head_dim() const { return q.columns; }
-    /// Returns the first key that `row` attends to.
-    int first_key(int row) const { return document_starts == nullptr ? 0 : document_starts[row]; }
+    /// Returns the first key that the query at position `row` attends to.
+    int first_key(int row) const {
+        if (document_starts != nullptr) {
+            return document_starts[row];
+        }
+        return window == 0 ? 0 : std::max(0, row - window + 1);
+    }
     bool has_cap() const { return cap > 0; }
     /// Returns the factor that converts scores, or their tanh if they have a cap, to exponents of 2.
     float log2_scale() const { return SoftcapReader::of(scale, cap).slope; }

@@ -53,6 +53,10 @@ enum class Role {
     mask,
     samples,
     losses,
+    cache_sequences,
+    page_table,
+    window_page_table,
+    kv_cache,    ///< keys and values of earlier tokens; attention adds those of its own
     rotations,   ///< cosines and sines of all positions
     statistics,  ///< statistics of the logits' columns, for the loss
     watched,     ///< the logits of one token, for inspection
@@ -158,6 +162,14 @@ constexpr const char* to_string(Role role) {
             return "samples";
         case Role::losses:
             return "losses";
+        case Role::cache_sequences:
+            return "cache_sequences";
+        case Role::page_table:
+            return "page_table";
+        case Role::window_page_table:
+            return "window_page_table";
+        case Role::kv_cache:
+            return "kv_cache";
         case Role::rotations:
             return "rotations";
         case Role::statistics:

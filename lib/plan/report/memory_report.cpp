@@ -120,7 +120,7 @@ MemoryReport memory_report(const spec::RunSpec& spec,
     if (report.fits || plan.footprint.has_too_many_threads()) {
         return report;
     }
-    if (fullest.program.variant == schedule::Variant::evaluate) {
+    if (fullest.program.variant != schedule::Variant::train) {
         report.table += "  The deck is that of the checkpoint. Use more ranks, or a node with more memory.\n";
         return report;
     }

@@ -15,8 +15,12 @@ using layout::UnitKind;
 /// Walks the slots of a stage and passes activations from chunk to chunk and from stage to stage.
 class SlotWalk {
   public:
-    SlotWalk(const spec::RunSpec& spec, const ModelLayout& model, Variant variant)
-        : spec_{spec}, model_{model}, writer_{spec, model, variant}, trains_{variant == Variant::train} {}
+    SlotWalk(const spec::RunSpec& spec, const ModelLayout& model, Variant variant, const CachedPass& cached)
+        : spec_{spec},
+          model_{model},
+          writer_{spec, model, variant, cached},
+          trains_{variant == Variant::train},
+          has_head_{variant != Variant::cached || cached.has_head} {}
 
     void walk(const Slot& slot) {
         writer_.set_chunk(slot.chunk);
@@ -50,7 +54,7 @@ class SlotWalk {
         for (const UnitId unit : units(slot)) {
             if (!is_head(unit)) {
                 x = writer_.forward(unit, slot.microbatch, x);
-            } else if (!trains_) {
+            } else if (!trains_ && has_head_) {
                 writer_.head(unit, slot.microbatch, x);
             }
         }
@@ -93,7 +97,7 @@ class SlotWalk {
                                         " from stage " + std::to_string(from % stages),
                                     microbatch);
         auto op = message(OpKind::receive, direction, microbatch, from, to);
-        if (!is_cut()) {
+        if (!is_cut(buffer)) {
             op.writes.push_back(whole(writer_.program(), buffer, Role::output));
             writer_.program().ops.push_back(std::move(op));
             return buffer;
@@ -120,24 +124,26 @@ class SlotWalk {
         }
         auto op = message(OpKind::send, direction, microbatch, from, to);
         op.reads.push_back(whole(writer_.program(), buffer, Role::input));
-        if (is_cut()) {
+        if (is_cut(buffer)) {
             op.reads.front().runs = {slices(buffer)[model_.tensor_rank]};
         }
         writer_.program().ops.push_back(std::move(op));
     }
 
     /// True if the values that stages exchange are replicated on all tensor ranks. Each tensor rank then
-    /// sends one slice, and the receiving ranks gather the slices.
+    /// sends one slice, and the receiving ranks gather the slices. A few tokens have no slice for each rank,
+    /// and are sent whole.
     ///
     /// Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters", 2021,
     /// section 4.1 (scatter and gather).
-    bool is_cut() const { return model_.tensor() > 1 && writer_.outside() == layout::Placement::replicated; }
+    bool is_cut(BufferId buffer) {
+        return model_.tensor() > 1 && writer_.outside() == layout::Placement::replicated &&
+               slices(buffer).back().bytes > 0;
+    }
 
     /// Returns the slices of a buffer, by tensor rank.
-    /// \pre the tensor degree divides the width of the model, as it divides its heads
     std::vector<ByteRange> slices(BufferId buffer) {
         const auto bytes = writer_.program().buffers[buffer].bytes;
-        ZG_EXPECTS(bytes % (model_.element_bytes * model_.tensor()) == 0);
         return equal_blocks(bytes / model_.element_bytes, model_.element_bytes, model_.tensor());
     }
 
@@ -191,6 +197,7 @@ class SlotWalk {
     const ModelLayout& model_;
     PhaseWriter writer_;
     bool trains_;
+    bool has_head_;
     std::map<int, int> head_input_;  // by micro-batch
     std::map<std::pair<Direction, Key>, int> handed_over_;
 };
@@ -200,8 +207,9 @@ class SlotWalk {
 ProgramBuilder expand(const spec::RunSpec& spec,
                       const ModelLayout& model,
                       Variant variant,
-                      const std::vector<Slot>& slots) {
-    SlotWalk walk{spec, model, variant};
+                      const std::vector<Slot>& slots,
+                      const CachedPass& cached) {
+    SlotWalk walk{spec, model, variant, cached};
     std::vector<std::size_t> slot_begins;
     for (const auto& slot : slots) {
         slot_begins.push_back(walk.num_ops());

@@ -86,9 +86,13 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
 ///   (Program::trainer_buffers). control_pass replaces them by device copies in ops of the device.
 /// - With slots backward_input and backward_weight, the weight products whose operands nothing
 ///   overwrites move to the latter.
+/// - With Variant::cached, each attention phase has a persistent buffer with the keys and values of `cached`.
+///
+/// \param cached  see CachedPass; for Variant::cached only
 ProgramBuilder expand(const spec::RunSpec& spec,
                       const ModelLayout& model,
                       Variant variant,
-                      const std::vector<Slot>& slots);
+                      const std::vector<Slot>& slots,
+                      const CachedPass& cached = {});
 
 }  // namespace ziggurat::schedule

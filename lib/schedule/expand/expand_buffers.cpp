@@ -45,7 +45,7 @@ BufferId PhaseWriter::boundary_buffer(const std::string& name, int microbatch) {
 
 bool PhaseWriter::is_kept(UnitId index, int value) const {
     const auto& unit = unit_of(index);
-    if (draft_.program.variant == Variant::evaluate) {
+    if (draft_.program.variant != Variant::train) {
         return false;
     }
     if (!model_.runs_backward(index)) {
@@ -111,6 +111,12 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
                              phase.adapters.empty() ? 0 : adapter_workspace_bytes(phase)});
         }
         case PhaseKind::attention: {
+            if (draft_.program.variant == Variant::cached) {
+                auto sizes = layout::attention_sizes(spec_);
+                sizes.batch = 1;
+                sizes.seq = model_.tokens;
+                return workspaces_->cached_attention(sizes);
+            }
             const auto& workspaces = phase.window > 0 ? *windowed_workspaces_ : *workspaces_;
             return direction == Direction::backward
                        ? workspaces.attention_backward(layout::attention_sizes(spec_))

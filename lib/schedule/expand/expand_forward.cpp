@@ -60,7 +60,11 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
             add_rotations(op, described);
             break;
         case PhaseKind::attention:
-            add_starts(op, described);
+            if (program.variant == Variant::cached) {
+                add_cache(op, described);
+            } else {
+                add_starts(op, described);
+            }
             break;
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
@@ -81,6 +85,9 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
         add_dropout_reads(op);
     }
     for (const auto& use : described.writes) {
+        if (use.role == Role::lse && program.variant == Variant::cached) {
+            continue;  // only backward reads it
+        }
         const bool shares = described.writes_in_place && &use == &described.writes.front();
         const BufferId buffer =
             shares ? op.reads.front().buffer

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/contract.hpp"
+#include "layout/host_workspaces.hpp"
 #include "schedule/expand/expand_head.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
@@ -146,7 +147,7 @@ void PhaseWriter::logits_block(
     if (!loss.writes.empty()) {
         add(std::move(loss));
     }
-    if (program.variant == Variant::evaluate) {
+    if (program.variant != Variant::train) {
         return;
     }
 
@@ -202,7 +203,9 @@ PhaseWriter::PackedHead PhaseWriter::pack_head(UnitId unit, int mb, bool passes_
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
     const auto& product = unit_of(unit).phases[phase];
     const auto bytes = workspaces_->packed_weight(product.in, product.out);
-    if (bytes == 0) {
+    const bool has_few_rows = draft_.program.variant == Variant::cached &&
+                              model_.tokens <= layout::HostWorkspaces::max_rows_in_place;
+    if (bytes == 0 || has_few_rows) {
         return {};
     }
     auto pack = compute_op(unit, phase, mb, Direction::none);

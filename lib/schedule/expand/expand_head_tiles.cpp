@@ -81,7 +81,7 @@ void PhaseWriter::head_tiles(UnitId unit, int mb, BufferId h, BufferId d_h) {
     }
     merge_statistics(unit, mb, own);
     losses_of_statistics(unit, mb, 0, model_.tokens, own);
-    if (program.variant == Variant::evaluate) {
+    if (program.variant != Variant::train) {
         return;
     }
     const bool is_narrow = model_.element_bytes < 4;

@@ -13,18 +13,6 @@ namespace {
 
 constexpr std::int64_t gradient_bytes = 4;
 
-/// Adds a host buffer for one tensor of a micro-batch, which the trainer fills.
-BufferId batch_buffer(Program& program, BatchTensor tensor, int microbatch, std::int64_t elements) {
-    Buffer buffer;
-    buffer.name = to_string(role_of(tensor));
-    buffer.tier = spec::Tier::host;
-    buffer.bytes = elements * element_bytes(tensor);
-    buffer.lifetime = Lifetime::inputs;
-    buffer.consumer = MemoryCategory::batch;
-    buffer.microbatch = microbatch;
-    return program.add_buffer(std::move(buffer));
-}
-
 /// Adds `run` to the operand with that role and buffer; merges it with the last range if they are
 /// adjacent.
 void add_run(std::vector<Operand>& operands, BufferId buffer, Role role, ByteRange run) {
@@ -70,7 +58,10 @@ layout::ElementRange used_part(const Op& op,
 
 }  // namespace
 
-PhaseWriter::PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Variant variant)
+PhaseWriter::PhaseWriter(const spec::RunSpec& spec,
+                         const ModelLayout& model,
+                         Variant variant,
+                         const CachedPass& cached)
     : spec_{spec},
       model_{model},
       workspaces_{layout::make_workspaces(spec, variant == Variant::train)},
@@ -80,21 +71,17 @@ PhaseWriter::PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Va
                                                             : Placement::replicated} {
     auto& program = draft_.program;
     program.variant = variant;
+    program.cached = cached;
     program.rank = model.rank;
-    program.microbatches = variant == Variant::evaluate ? 1 : static_cast<int>(spec.train.micro_batches);
+    program.microbatches = variant == Variant::train ? static_cast<int>(spec.train.micro_batches) : 1;
     program.layers = spec.model.layers;
     program.lane(Engine::compute);
     draft_.state = add_state(program, spec, model);
+    if (variant == Variant::cached) {
+        add_caches();
+    }
     for (int m = 0; m < program.microbatches; ++m) {
-        auto& batch = program.trainer_buffers.batch.emplace_back();
-        for (int b = 0; b < num_batch_tensors; ++b) {
-            const auto tensor = static_cast<BatchTensor>(b);
-            if (tensor == BatchTensor::window_starts && layout::num_windowed_layers(spec) == 0) {
-                continue;
-            }
-            const auto elements = tensor == BatchTensor::samples ? spec.train.micro_batch : model.tokens;
-            batch[b] = batch_buffer(program, tensor, m, elements);
-        }
+        add_batch(m);
     }
 }
 

@@ -23,7 +23,10 @@ struct PlacedValue {
 /// Appends the ops of single phases and micro-batches to a draft.
 class PhaseWriter {
   public:
-    PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Variant variant);
+    PhaseWriter(const spec::RunSpec& spec,
+                const ModelLayout& model,
+                Variant variant,
+                const CachedPass& cached = {});
 
     const ModelLayout& model() const noexcept { return model_; }
     Program& program() noexcept { return draft_.program; }
@@ -69,6 +72,8 @@ class PhaseWriter {
     void add_step_inputs(Op& op);
     /// Adds the first key of each query: of its document, or of the phase's window.
     void add_starts(Op& op, const layout::Phase& phase);
+    /// Adds the KV cache of the phase, its page table, and the tokens' places in it.
+    void add_cache(Op& op, const layout::Phase& phase);
     /// Adds the rotations and the positions that select them.
     void add_rotations(Op& op, const layout::Phase& phase);
     /// Returns an operand for a tensor of the micro-batch, or for rows [begin, end) of it.
@@ -87,6 +92,10 @@ class PhaseWriter {
     BufferId scratch_buffer(
         std::string name, std::int64_t bytes, MemoryCategory line, UnitId unit, int microbatch);
     bool is_kept(UnitId unit, int value) const;
+    /// Adds the host buffers of a micro-batch that the trainer fills or reads.
+    void add_batch(int microbatch);
+    /// Adds a persistent buffer for the keys and values of each attention phase of this rank.
+    void add_caches();
 
     // expand_forward.cpp
     void forward_phase(UnitId unit, int phase, int microbatch);
@@ -165,6 +174,7 @@ class PhaseWriter {
     /// own.
     std::map<std::tuple<ValueKey, layout::Placement, Direction>, int> converted_;
     std::map<ValueKey, PlacedValue> gradients_;
+    std::map<UnitId, BufferId> caches_;  ///< KV cache of each layer
     bool is_deferring_ = false;
     int chunk_ = 0;
     std::map<std::pair<int, int>, std::vector<Op>> deferred_;  // (micro-batch, chunk) -> ops

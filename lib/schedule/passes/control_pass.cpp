@@ -197,7 +197,7 @@ class ControlCopies {
         const bool multiplies =
             op.kind == OpKind::compute && op.direction == Direction::forward && op.unit >= 0 &&
             op.phase >= 0 && model_.table.units[op.unit].phases[op.phase].kind == layout::PhaseKind::logits;
-        return multiplies && program_.variant == Variant::evaluate;
+        return multiplies && program_.variant != Variant::train;
     }
 
     /// Copies one row of the logits that `op` makes, for the op's columns. The row is selected at run time.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "base/pages.hpp"
@@ -79,10 +80,21 @@ void place_buffers(Program& program) {
     choose_arenas(program);
     const auto room = rooms(program);
     RegionSizes fixed{};
-    for (const auto lifetime : {Lifetime::persistent, Lifetime::inputs}) {
+    // KV caches follow everything that other variants keep between steps; see build_cached_program. What
+    // comes after them differs between the programs that have them.
+    enum class Fixed { persistent, cache, inputs };
+    const auto kind_of = [](const Buffer& buffer) -> std::optional<Fixed> {
+        if (buffer.lifetime == Lifetime::transient) {
+            return std::nullopt;
+        }
+        return buffer.consumer == MemoryCategory::kv_cache ? Fixed::cache
+               : buffer.lifetime == Lifetime::persistent   ? Fixed::persistent
+                                                           : Fixed::inputs;
+    };
+    for (const auto kind : {Fixed::persistent, Fixed::cache, Fixed::inputs}) {
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
             auto& buffer = program.buffers[b];
-            if (buffer.lifetime == lifetime) {
+            if (kind_of(buffer) == kind) {
                 auto& end = fixed[arena_of(buffer)];
                 buffer.offset = round_up(end, room[b].alignment);
                 end = buffer.offset + room[b].bytes;

@@ -1,8 +1,10 @@
 #include "train/step/assembly.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "schedule/build_program.hpp"
+#include "spec/passes_with_cache.hpp"
 #include "state/initial_parameters.hpp"
 #include "train/step/assembly_parts.hpp"
 #include "train/step/weights_hash.hpp"
@@ -19,7 +21,16 @@ std::vector<float> Assembly::tensor(schedule::StateKind kind, const std::string&
 
 Programs build_programs(const spec::RunSpec& spec, int world_rank) {
     return {schedule::build_program(spec, world_rank, schedule::Variant::train),
-            schedule::build_program(spec, world_rank, schedule::Variant::evaluate)};
+            schedule::build_program(spec, world_rank, schedule::Variant::evaluate),
+            build_cached_programs(spec, world_rank)};
+}
+
+std::vector<schedule::Program> build_cached_programs(const spec::RunSpec& spec, int world_rank) {
+    if (spec::cached_passes(spec).sequences == 0) {
+        return {};
+    }
+    return {schedule::build_cached_program(spec, world_rank, schedule::CachedKind::prompt),
+            schedule::build_cached_program(spec, world_rank, schedule::CachedKind::logits)};
 }
 
 Assembly::Assembly(const spec::RunSpec& spec, const comm::Context& world, const device::RankDevices& devices)
@@ -101,6 +112,29 @@ const StepOutcome& Assembly::outcome() const {
 
 void Assembly::add_step_end_hook(std::function<void(StepFigures&)> measure) {
     parts_->step_end.add_step_end_hook(std::move(measure));
+}
+
+CachedProgram& Assembly::cached(schedule::CachedKind kind) {
+    return parts_->cached_programs.at(static_cast<std::size_t>(kind));
+}
+
+CachePages& Assembly::cache_pages() {
+    return parts_->cache_pages;
+}
+
+void Assembly::copy_cache_page(layout::CacheLayers layers, std::int32_t from, std::int32_t to) {
+    const auto bytes = layout::cache_page_bytes(parts_->spec);
+    std::vector<std::byte> page(bytes);
+    for (const auto& buffer : parts_->cached.front().buffers) {
+        if (buffer.consumer != schedule::MemoryCategory::kv_cache ||
+            buffer.lifetime != schedule::Lifetime::persistent) {
+            continue;
+        }
+        if (cache_layers_of(parts_->model, buffer.unit) == layers) {
+            parts_->memory.read(buffer, from * bytes, page);
+            parts_->memory.write(buffer, to * bytes, page);
+        }
+    }
 }
 
 void Assembly::watch_logits(std::int64_t row) {

@@ -11,13 +11,16 @@
 #include "device/device.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/launch/step_inputs.hpp"
+#include "schedule/build_program.hpp"
 #include "schedule/step_program.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "spec/run_spec.hpp"
 #include "state/initial_parameters.hpp"
+#include "train/ops/cache_pages.hpp"
 #include "train/ops/path_use.hpp"
 #include "train/ops/product_record.hpp"
 #include "train/step/batch_slots.hpp"
+#include "train/step/cached_program.hpp"
 #include "train/step/executor.hpp"
 #include "train/step/node_times.hpp"
 #include "train/step/state_view.hpp"
@@ -30,6 +33,8 @@ namespace ziggurat::train {
 struct Programs {
     schedule::Program train;
     schedule::Program evaluate;
+    /// By schedule::CachedKind; empty if the run has no passes with a KV cache.
+    std::vector<schedule::Program> cached = {};
 };
 
 /// Initial values of parameters and masters; every other state is zero.
@@ -40,6 +45,10 @@ enum class StateInit {
 
 /// Collective: local
 Programs build_programs(const spec::RunSpec& spec, int world_rank);
+/// Returns the programs with a KV cache, by schedule::CachedKind; none if the run does not use one.
+///
+/// Collective: local
+std::vector<schedule::Program> build_cached_programs(const spec::RunSpec& spec, int world_rank);
 
 /// Programs, memory, kernels, collectives and executors of one rank.
 ///
@@ -104,6 +113,15 @@ class Assembly {
     /// It has no effect after this rank has contributed to the step's end. The other ranks would not be
     /// notified within this step, and would apply an update with the skipped results of this rank.
     void abandon_step();
+
+    /// Returns a program with a KV cache. \pre the run has such passes (spec::cached_passes)
+    CachedProgram& cached(schedule::CachedKind kind);
+    /// Returns the pages that the next pass moves if the home of the KV cache is not the device.
+    CachePages& cache_pages();
+    /// Copies one page of the KV cache of every layer with a window, or without one, to another page.
+    ///
+    /// \pre no pass is running
+    void copy_cache_page(layout::CacheLayers layers, std::int32_t from, std::int32_t to);
 
     /// Selects the token of the evaluated micro-batch whose logits the next run of the evaluator keeps.
     void watch_logits(std::int64_t row);

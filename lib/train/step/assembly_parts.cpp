@@ -85,14 +85,11 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       model{spec, world.rank()},
       train{std::move(programs.train)},
       evaluate{std::move(programs.evaluate)},
+      cached{std::move(programs.cached)},
       node{world, {.pretended_nodes = spec.debug.nodes, .threads = spec.parallel.threads}},
       memory{shared_with(node,
-                         {{&train, &evaluate},
-                          world.size(),
-                          *devices.device,
-                          nvme_space(spec.tiers),
-                          spec.parallel.transport,
-                          spec::pinned_bytes_of_rank(spec)})},
+                         {all_programs(), world.size(), *devices.device, nvme_space(spec.tiers),
+                          spec.parallel.transport, spec::pinned_bytes_of_rank(spec)})},
       nvme{spec.tiers, memory, node},
       throttle{spec.debug.throttle, node},
       layer_throttle{spec.debug.throttle.compute, node},
@@ -108,14 +105,16 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       evaluate_groups{world, node, evaluate, spec, memory, *devices.device},
       tensors{world, model, train, memory},
       watch{spec, model, evaluate, memory},
+      cache_pages{spec, model},
       times{share_times(world, node, train)},
-      train_executor{train,         actions(train, train_groups),
+      train_executor{train,         actions(train, train_groups, watch),
                      world.waits(), spec.run.hang_timeout_seconds,
                      &node,         streams.of(train)},
-      evaluate_executor{evaluate,      actions(evaluate, evaluate_groups),
+      evaluate_executor{evaluate,      actions(evaluate, evaluate_groups, watch),
                         world.waits(), spec.run.hang_timeout_seconds,
                         &node,         streams.of(evaluate)},
-      executors{{&train_executor, &evaluate_executor}} {
+      cached_programs{made_cached_programs()},
+      executors{all_executors()} {
     stream.finish();  // kernels that Stream::load() has run write to the buffers of steps
     if (spec.precision.products == spec::ProductChoice::measured) {
         products = agree_on_products(world, tuner.get(), known);
@@ -129,18 +128,47 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
     notes = tier_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
 }
 
-std::vector<Action> Assembly::Parts::actions(const Program& program, GroupCollectives& groups) {
+std::vector<const Program*> Assembly::Parts::all_programs() const {
+    std::vector<const Program*> all{&train, &evaluate};
+    for (const auto& program : cached) {
+        all.push_back(&program);
+    }
+    return all;
+}
+
+std::deque<CachedProgram> Assembly::Parts::made_cached_programs() {
+    std::deque<CachedProgram> made;
+    for (const auto& program : cached) {
+        made.emplace_back(spec, world, node, model, program, memory, *devices.device);
+    }
+    return made;
+}
+
+std::vector<Executor*> Assembly::Parts::all_executors() {
+    std::vector<Executor*> all{&train_executor, &evaluate_executor};
+    for (auto& of : cached_programs) {
+        of.executor =
+            std::make_unique<Executor>(of.program, actions(of.program, of.groups, of.watch), world.waits(),
+                                       spec.run.hang_timeout_seconds, &node, streams.of(of.program));
+        all.push_back(of.executor.get());
+    }
+    return all;
+}
+
+std::vector<Action> Assembly::Parts::actions(const Program& program,
+                                             GroupCollectives& groups,
+                                             LogitsProbe& probe) {
     std::vector<Action> made;
     made.reserve(program.ops.size());
     for (const auto& op : program.ops) {
-        made.push_back(host_work.applied_to(program, op, action(program, op, groups)));
+        made.push_back(host_work.applied_to(program, op, action(program, op, groups, probe)));
     }
     layer_throttle.hold_layers(program, streams.of(program), made);
     return made;
 }
 
 void Assembly::Parts::fill_rotations() const {
-    for (const auto* program : {&train, &evaluate}) {
+    for (const auto* program : all_programs()) {
         const auto fill = [&](int rotations, const spec::Model& of) {
             const std::array<std::int64_t, 3> extents{spec.data.seq, of.rotary_channels() / 2, 2};
             std::vector<float> table(extents[0] * extents[1] * extents[2]);
@@ -162,7 +190,10 @@ std::function<void()> Assembly::Parts::kernel(const Program& program, const Op& 
     return std::visit([&](auto& b) { return b.bind(program, op, memory.arenas()); }, binder);
 }
 
-Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollectives& groups) {
+Action Assembly::Parts::action(const Program& program,
+                               const Op& op,
+                               GroupCollectives& groups,
+                               LogitsProbe& probe) {
     const auto& unchanged = streams.of(program, op);
     const StateContext context{spec, model, program, memory, unchanged};
     const int index = static_cast<int>(&op - program.ops.data());
@@ -176,7 +207,11 @@ Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollec
             return loaded(unchanged, bind_add(context, op));
         case OpClass::copy:
             if (LogitsProbe::is_watching(program, op)) {
-                return watch.bind(program, op, memory, unchanged);
+                return probe.bind(program, op, memory, unchanged);
+            }
+            if (CachePages::is_copy_of_pages(program, op)) {
+                return throttle.applied_to(program, op, unchanged,
+                                           cache_pages.bind(program, op, memory, unchanged));
             }
             if (op.purpose == schedule::Purpose::checkpoint) {
                 return saves.applied_to(index, unchanged, {.run = [] {}});

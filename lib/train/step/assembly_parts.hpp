@@ -16,6 +16,7 @@
 #include "tensor/bfloat16.hpp"
 #include "train/ops/bind_collectives.hpp"
 #include "train/ops/bind_transfers.hpp"
+#include "train/ops/cache_pages.hpp"
 #include "train/ops/host_optimizer_thread.hpp"
 #include "train/ops/layer_throttle.hpp"
 #include "train/ops/logits_probe.hpp"
@@ -39,6 +40,7 @@ struct Assembly::Parts {
     schedule::ModelLayout model;
     schedule::Program train;
     schedule::Program evaluate;
+    std::vector<schedule::Program> cached;  ///< by schedule::CachedKind, or empty
     comm::NodeMemory node;
     state::TierMemory memory;
     NvmeLanes nvme;
@@ -57,9 +59,11 @@ struct Assembly::Parts {
     GroupCollectives evaluate_groups;
     TensorAccess tensors;
     LogitsProbe watch;
+    CachePages cache_pages;
     NodeTimes times;
     Executor train_executor;
     Executor evaluate_executor;
+    std::deque<CachedProgram> cached_programs;  ///< of `cached`
     Executors executors;
     std::vector<std::string> notes;
     ProductRecord products;
@@ -72,8 +76,18 @@ struct Assembly::Parts {
 
   private:
     /// Returns one action for each op of `program`.
-    std::vector<Action> actions(const schedule::Program& program, GroupCollectives& groups);
-    Action action(const schedule::Program& program, const schedule::Op& op, GroupCollectives& groups);
+    std::vector<Action> actions(const schedule::Program& program,
+                                GroupCollectives& groups,
+                                LogitsProbe& probe);
+    Action action(const schedule::Program& program,
+                  const schedule::Op& op,
+                  GroupCollectives& groups,
+                  LogitsProbe& probe);
+    std::deque<CachedProgram> made_cached_programs();
+    /// Returns all programs.
+    std::vector<const schedule::Program*> all_programs() const;
+    /// Returns all executors; makes those of cached_programs.
+    std::vector<Executor*> all_executors();
     /// Writes the rotation tables (RoPE), which no step changes and no checkpoint stores.
     void fill_rotations() const;
     std::function<void()> kernel(const schedule::Program& program, const schedule::Op& op);

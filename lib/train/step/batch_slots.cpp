@@ -45,6 +45,15 @@ BatchSlot slot_of(const schedule::Program& program, const state::TierMemory& mem
             case BatchTensor::losses:
                 position(tensor, slot.losses);
                 break;
+            case BatchTensor::cache_sequences:
+                position(tensor, slot.cache_sequences);
+                break;
+            case BatchTensor::page_table:
+                position(tensor, slot.page_table);
+                break;
+            case BatchTensor::window_page_table:
+                position(tensor, slot.window_page_table);
+                break;
         }
     }
     return slot;

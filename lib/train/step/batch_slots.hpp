@@ -12,6 +12,8 @@
 namespace ziggurat::train {
 
 /// Memory of the tensors of one micro-batch (schedule::BatchTensor).
+///
+/// Tensors that a program does not use are empty.
 struct BatchSlot {
     std::span<std::int32_t> tokens;           ///< [micro_batch * seq]
     std::span<std::int32_t> targets;          ///< [micro_batch * seq]
@@ -22,6 +24,11 @@ struct BatchSlot {
     std::span<float> losses;                  ///< [micro_batch * seq], 0 where the mask is 0
     /// [micro_batch * seq], see fill_window_starts(); empty if no layer of the run has a window.
     std::span<std::int32_t> window_starts = {};
+    /// KV cache: [rows of a pass], the sequence of each token; negative: the token is unused.
+    std::span<std::int32_t> cache_sequences = {};
+    /// KV cache: [sequences, pages of a sequence], see layout::CacheSizes; negative: no page.
+    std::span<std::int32_t> page_table = {};
+    std::span<std::int32_t> window_page_table = {};  ///< the same for layers with a window
 };
 
 /// Returns one slot for each micro-batch of the program.

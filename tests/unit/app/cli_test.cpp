@@ -292,10 +292,10 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
         {{"inspect"}, {"--tensors", "--tensor", "--verify", "--diff", "--json", "--help"}},
         {{"sample"},
          {"--prompt", "--tokens", "--tokenizer", "--add-bos", "--temperature", "--top-k", "--top-p", "--stop",
-          "--compute", "--seed", "--help"}},
+          "--compute", "--kv-cache", "--seed", "--help"}},
         {{"eval"},
          {"--data", "--format", "--dtype", "--task", "--tokenizer", "--add-bos", "--choices", "--compute",
-          "--json", "--help"}},
+          "--kv-cache", "--json", "--help"}},
         {{"bench", "io"}, {"--size", "--machine-file", "--help"}},
         {{"bench", "gpu"}, {"--machine-file", "--help"}},
     };

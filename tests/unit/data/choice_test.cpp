@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "data/choice/choice_rows.hpp"
-#include "data/choice/choice_sequences.hpp"
 #include "data/choice/choice_task.hpp"
 #include "data/choice/choose.hpp"
 #include "tests/unit/data/token_files.hpp"
@@ -199,61 +198,6 @@ TEST(ChoiceRows, RefuseTokensThatTheModelDoesNotHave) {
             }),
             HasSubstr("'x', line 7: token 122 is not in the vocabulary (model.vocab = 122, ids 0 to 121)"));
     }
-}
-
-ChoiceRows three_rows() {
-    return {.rows = {{2, 2}, {1, 2}, {3, 1}}, .tokens = {10, 11, 12, 13, 20, 21, 22, 30, 31, 32, 33}};
-}
-
-TEST(ChoiceSequences, LayRowsOneBehindTheOtherAsDocuments) {
-    const ChoiceSequences sequences{three_rows(), 6};
-    Batch batch{2, 6};
-
-    sequences.fill(batch, 0);
-
-    EXPECT_EQ(2, sequences.num_sequences());
-    EXPECT_THAT(batch.tokens, ElementsAre(10, 11, 12, 20, 21, 0, /**/ 30, 31, 32, 0, 0, 0));
-    EXPECT_THAT(batch.targets, ElementsAre(11, 12, 13, 21, 22, 0, /**/ 31, 32, 33, 0, 0, 0));
-    EXPECT_THAT(batch.mask, ElementsAre(0, 1, 1, 1, 1, 0, /**/ 0, 0, 1, 0, 0, 0));
-    EXPECT_THAT(batch.document_starts, ElementsAre(0, 0, 0, 3, 3, 5, /**/ 0, 0, 0, 3, 3, 3));
-    EXPECT_THAT(batch.positions, ElementsAre(0, 1, 2, 0, 1, 0, /**/ 0, 1, 2, 0, 1, 2));
-    EXPECT_THAT(batch.samples, ElementsAre(0, 1));
-    EXPECT_EQ(5, batch.num_targets);
-}
-
-TEST(ChoiceSequences, SayWhereTheLossesOfEachEndingLie) {
-    const ChoiceSequences sequences{three_rows(), 5};
-    ASSERT_EQ(2, sequences.num_sequences());
-
-    const auto first = sequences.target_positions(0);
-    ASSERT_EQ(2, std::ssize(first));
-    EXPECT_EQ(0, first[0].row);
-    EXPECT_EQ(1, first[0].first_loss);
-    EXPECT_EQ(2, first[0].losses);
-    EXPECT_EQ(1, first[1].row);
-    EXPECT_EQ(3, first[1].first_loss);
-    EXPECT_EQ(2, first[1].losses);
-    const auto second = sequences.target_positions(1);
-    ASSERT_EQ(1, std::ssize(second));
-    EXPECT_EQ(2, second[0].row);
-    EXPECT_EQ(2, second[0].first_loss);
-    EXPECT_EQ(1, second[0].losses);
-    EXPECT_THAT(sequences.target_positions(2), IsEmpty());
-}
-
-TEST(ChoiceSequences, MaskThoseBeyondTheEnd) {
-    const ChoiceSequences sequences{three_rows(), 3};
-    Batch batch{2, 3};
-    sequences.fill(batch, 0);
-    EXPECT_EQ(4, batch.num_targets);
-
-    sequences.fill(batch, 2);
-
-    EXPECT_THAT(batch.tokens, ElementsAre(30, 31, 32, 0, 0, 0));
-    EXPECT_THAT(batch.mask, ElementsAre(0, 0, 1, 0, 0, 0));
-    EXPECT_THAT(batch.document_starts, ElementsAre(0, 0, 0, 0, 0, 0));
-    EXPECT_THAT(batch.samples, ElementsAre(2, -1));
-    EXPECT_EQ(1, batch.num_targets);
 }
 
 TEST(Choices, TakeTheGreatestSumByEachNormalisationAndTheFirstOfEqualOnes) {

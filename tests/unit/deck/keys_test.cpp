@@ -233,6 +233,7 @@ std::map<std::string, Case> cases() {
         {"tiers.home.gradients", set_to("tiers.home.gradients", "host")},
         {"tiers.home.optimizer", set_to("tiers.home.optimizer", "host")},
         {"tiers.home.activations", set_to("tiers.home.activations", "host")},
+        {"tiers.home.kv_cache", set_to("tiers.home.kv_cache", "host")},
         {"tiers.chunk", set_to("tiers.chunk", "256", on_nvme)},
         {"tiers.tile", set_to("tiers.tile", "[{match: '*', out: 2}]", zero_3)},
         {"tiers.tile[].match",

@@ -16,6 +16,7 @@
 #include "device/emulated/emulated_device.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/cache/cached_attention.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/cross_entropy.hpp"
@@ -32,6 +33,7 @@
 #include "kernels/residual.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/swiglu.hpp"
+#include "layout/cache/kv_cache.hpp"
 #include "tests/unit/kernels/late_operands.hpp"
 
 namespace ziggurat::kernels {
@@ -256,6 +258,15 @@ void add_attention(Calls& calls) {
         attention_backward<T>(use.stream, shape, use.matrix<T>(rows, 64), {}, {}, use.matrix<T>(rows, 32),
                               use.matrix<T>(rows, 32), use.row<float>(4 * rows).template reshaped<3>(lse),
                               use.matrix<T>(rows, 64), use.scratch());
+    };
+    calls["cached_attention"] = [=](Operands& use) {
+        constexpr std::int64_t page = layout::cache_page_positions;
+        cached_attention<T>(use.stream, {1, rows, 4, 2, 8}, 2, use.matrix<T>(rows, 64),
+                            use.put(std::vector<std::int32_t>{0, 1, 2, 0, 1, 0}),
+                            use.put(std::vector<std::int32_t>{1, 1, 1, 0, 0, -1}),
+                            use.put(std::vector<std::int32_t>{1, 0}).template reshaped<2>({2, 1}),
+                            use.row<T>(2 * 4 * page * 8).template reshaped<4>({2, 4, page, 8}),
+                            use.matrix<T>(rows, 32), use.scratch());
     };
     calls["rope"] = [=](Operands& use) {
         rope<T>(use.stream, shape, use.put(std::vector<std::int32_t>{0, 1, 2, 0, 1, 2}),

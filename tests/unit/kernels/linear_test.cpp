@@ -68,6 +68,25 @@ TYPED_TEST(LinearTest, IsTheProductOfTheReference) {
     }
 }
 
+TYPED_TEST(LinearTest, OfFewRowsReadsTheWeightInPlace) {
+    const LinearShape shapes[] = {{1, 1, 1, true},     {1, 37, 3, false},   {2, 64, 5, true},
+                                  {3, 100, 66, false}, {4, 768, 257, true}, {5, 16, 4, true},
+                                  {8, 33, 130, false}};
+    for (auto shape : shapes) {
+        SCOPED_TRACE(testing::Message() << shape.rows << " " << shape.in << " " << shape.out);
+        shape.is_in_place = true;
+        const Layer<TypeParam> layer{shape, 2};
+        EXPECT_EQ(layer.linear.packed_bytes(Packing::forward), 0);
+        const auto y = reference::linear(test::doubles(layer.x), test::doubles(layer.w),
+                                         test::doubles(layer.bias), static_cast<std::size_t>(shape.in));
+        EXPECT_LT(test::relative_error(layer.forward(), y),
+                  std::max(bound_of_sums(), test::bound<TypeParam>));
+        if (!test::tests_on_cuda()) {
+            EXPECT_THROW(layer.backward_input(), Error);
+        }
+    }
+}
+
 TYPED_TEST(LinearTest, WithGeluIsTheProductAndGeluOfTheReference) {
     const LinearShape shapes[] = {
         {33, 64, 48, true}, {5, 40, 16, true}, {7, 48, 24, false}, {3, 5, 37, true}};

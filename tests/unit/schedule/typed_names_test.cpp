@@ -80,6 +80,9 @@ TEST(TypedNames, AreAllInUse) {
         for (const auto variant : {Variant::train, Variant::evaluate}) {
             used.add(build_program(spec, static_cast<int>(seed) % spec.parallel.ranks, variant));
         }
+        spec.validate.sample = spec::Sample{.prompt = "x", .tokens = 1};
+        used.add(
+            build_cached_program(spec, static_cast<int>(seed) % spec.parallel.ranks, CachedKind::logits));
     }
 
     auto on_gpus = test::small_spec("gpt2");
@@ -99,9 +102,12 @@ TEST(TypedNames, AreAllInUse) {
 TEST(TypedNames, EveryTensorOfAMicrobatchIsInUse) {
     std::set<BatchTensor> used;
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
-        const auto spec = test::random_spec(seed);
-        for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
-            const auto program = build_program(spec, rank, Variant::train);
+        auto spec = test::random_spec(seed);
+        spec.validate.sample = spec::Sample{.prompt = "x", .tokens = 1};
+        for (int each = 0; each < 2 * spec.parallel.ranks; ++each) {
+            const int rank = each / 2;
+            const auto program = each % 2 == 0 ? build_program(spec, rank, Variant::train)
+                                               : build_cached_program(spec, rank, CachedKind::prompt);
             for (int b = 0; b < num_batch_tensors; ++b) {
                 const auto tensor = static_cast<BatchTensor>(b);
                 for (const auto& op : program.ops) {

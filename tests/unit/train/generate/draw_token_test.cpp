@@ -1,4 +1,4 @@
-#include "train/draw_token.hpp"
+#include "train/generate/draw_token.hpp"
 
 #include <gmock/gmock.h>
 
