@@ -12,6 +12,7 @@
 #   spread        ZeRO 3 beside ZeRO 0, roomy tiers beside none, two ranks beside one, eight    20 min
 #   axes          tensor 2 with sequence, two stages, beside two data ranks                     10 min
 #   families      layers of Qwen3, Gemma and Mistral beside those of Llama                         5 min
+#   cache         text and multiple choice with a KV cache beside memory and whole sequences     6 min
 #   bubble        what four stages wait for each other, beside theory                           1 min
 #   saving        the step that saves, beside those that do not                                  8 min
 #   throttled     depths of prefetch at the ratios of other machines                            25 min
@@ -28,15 +29,15 @@
 # bar is missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage queue tiers adamw spread axes families bubble saving throttled torch torch_adamw fsdp2 deepspeed offload tokenize"
+all="step collectives storage queue tiers adamw spread axes families cache bubble saving throttled torch torch_adamw fsdp2 deepspeed offload tokenize"
 for part; do
-  [[ " $all largest " == *" $part "* ]] || { sed -n '2,28s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all largest " == *" $part "* ]] || { sed -n '2,29s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
 scripts/setup.sh
 scripts/setup.sh --perf || echo "perf: not all peers can be had (see above)." >&2
-scripts/build.sh release ziggurat perf_step perf_collectives perf_checkpoint perf_queue perf_tiers adamw_bench
+scripts/build.sh release ziggurat perf_step perf_collectives perf_checkpoint perf_queue perf_tiers adamw_bench read_bench
 bin=build/release/bin
 results=build/perf
 mkdir -p $results
@@ -87,6 +88,7 @@ measure_adamw() {
 }
 measure_spread() { python3 perf/spread.py --binary $bin/ziggurat; }
 measure_axes() { python3 perf/axes.py --binary $bin/ziggurat; }
+measure_cache() { keep cache python3 perf/cache.py --binary $bin/ziggurat --folder $results; }
 measure_families() { keep families python3 perf/families.py --binary $bin/perf_step; }
 measure_bubble() { python3 perf/bubble.py --binary $bin/ziggurat; }
 measure_saving() { python3 perf/saving.py --binary $bin/ziggurat; }

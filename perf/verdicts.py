@@ -85,6 +85,12 @@ BARS = {
     "families": [Bar(f"{model} {precision}: FLOP rate over that of Llama's layers",
                      {"measurement": "families", "model": model, "precision": precision}, "ratio", 0.9)
                  for model in ("qwen3-1024", "gemma-1024", "gemma2-1024", "mistral-1024") for precision in ("f32", "bf16")],
+    "cache": [Bar(f"{precision}: {title}", {"measurement": "cache", "figure": figure, "precision": precision}, "ratio", value)
+              for figure, title, value in (
+                  ("decode", "tokens/s of a text over weights at the memory's bandwidth", 0.7),
+                  ("own", "choices with contexts of their own over whole sequences, tokens/s", 2.0),
+                  ("examples", "choices after five examples over whole sequences, tokens/s", 5.0))
+              for precision in ("fp32", "bf16")],
     "bubble": [Bar(f"{schedule}: what stages wait for each other, off theory by its share", {"measurement": "bubble",
                    "schedule": schedule}, "off", 0.05, is_most=True) for schedule in ("gpipe", "1f1b", "interleaved")],
     "saving": [Bar("checkpoint beside training: the step that saves over others",
