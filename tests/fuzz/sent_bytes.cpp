@@ -18,15 +18,19 @@ using schedule::Purpose;
 /// Returns the tolerance of a step: each collective rounds down the bytes that a rank sends.
 ///
 /// It does so once per operand, and a sum does so twice. Bytes between phases divide evenly, except
-/// statistics of tokens if tensor ranks do not divide them.
+/// statistics and sums of squares of tokens if tensor ranks do not divide them.
 std::int64_t rounding(const schedule::Program& program, const schedule::ModelLayout& model, Purpose purpose) {
-    if (purpose == Purpose::pipeline || purpose == Purpose::tensor) {
-        return purpose == Purpose::tensor && model.tokens % model.tensor() != 0 ? 1 : 0;
+    if (purpose == Purpose::pipeline) {
+        return 0;
     }
-    std::int64_t bytes = 0;
+    const bool is_tensor = purpose == Purpose::tensor;
+    std::int64_t bytes = is_tensor && model.tokens % model.tensor() != 0 ? 1 : 0;
     for (const auto& op : program.ops) {
         const bool moves = op.purpose == purpose && op.group >= 0;
-        bytes += moves ? 2 * static_cast<std::int64_t>(op.reads.size()) : 0;
+        for (std::size_t i = 0; moves && i < op.reads.size(); ++i) {
+            const bool is_even = op.reads[i].bytes() % model.tensor() == 0;
+            bytes += is_tensor && is_even ? 0 : 2;
+        }
     }
     return bytes;
 }
