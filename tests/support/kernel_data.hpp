@@ -1,6 +1,7 @@
 /// Data and comparisons for the tests of kernels.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -96,6 +97,21 @@ double finite_difference(double& x, const Value& value) {
     const double below = value();
     x = at;
     return (above - below) / (2 * step);
+}
+
+/// Returns the largest difference between `gradient` and the finite differences of value() in `x`.
+///
+/// It is infinite if a difference is NaN.
+template <class Value>
+double gap_to_finite_differences(std::vector<double>& x,
+                                 const std::vector<double>& gradient,
+                                 const Value& value) {
+    double gap = x.size() == gradient.size() ? 0 : HUGE_VAL;
+    for (std::size_t i = 0; i < x.size() && i < gradient.size(); ++i) {
+        const double difference = std::abs(finite_difference(x[i], value) - gradient[i]);
+        gap = std::max(gap, std::isnan(difference) ? HUGE_VAL : difference);
+    }
+    return gap;
 }
 
 inline double dot(const std::vector<double>& a, const std::vector<double>& b) {

@@ -160,12 +160,8 @@ TEST(HeadNormReference, BackwardIsTheFiniteDifference) {
     const auto value = [&] { return dot(reference::head_norm(x, gain, heads, epsilon), dy); };
     const auto d = reference::head_norm_backward(x, dy, gain, heads, epsilon);
 
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        EXPECT_NEAR(finite_difference(x[i], value), d.x[i], 1e-6);
-    }
-    for (std::size_t i = 0; i < gain.size(); ++i) {
-        EXPECT_NEAR(finite_difference(gain[i], value), d.gain[i], 1e-6);
-    }
+    EXPECT_LE(gap_to_finite_differences(x, d.x, value), 1e-6);
+    EXPECT_LE(gap_to_finite_differences(gain, d.gain, value), 1e-6);
 }
 
 }  // namespace
