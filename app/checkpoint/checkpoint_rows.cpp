@@ -3,6 +3,7 @@
 
 #include "app/checkpoint/checkpoint_options.hpp"
 #include "app/command_line/option_rows.hpp"
+#include "spec/home_text.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -75,8 +76,7 @@ OptionRowOf<ModelChoice> kv_cache_row() {
             "tiers.home.kv_cache)",
             [](ModelChoice& options, const std::string& text) {
                 options.kv_cache = text;
-                return text == "device" || text == "host" || text == "nvme" ||
-                       (text.starts_with("nvme:") && text != "nvme:");
+                return spec::find_tier(text) || (text.starts_with("nvme:") && text != "nvme:");
             }};
 }
 

@@ -7,6 +7,7 @@
 #include "app/start/require_fit.hpp"
 #include "base/error.hpp"
 #include "comm/watch/liveness.hpp"
+#include "spec/home_text.hpp"
 
 namespace ziggurat::app {
 
@@ -29,9 +30,7 @@ void set_cache_home(spec::RunSpec& run, const std::string& home) {
         run.tiers.nvme_budget_bytes = spec::unlimited;
         run.tiers.kv_cache = spec::Tier::nvme;
     } else if (!home.empty()) {
-        run.tiers.kv_cache = home == "device" ? spec::Tier::device
-                             : home == "host" ? spec::Tier::host
-                                              : spec::Tier::nvme;
+        run.tiers.kv_cache = spec::find_tier(home).value();
     }
     if (run.tiers.kv_cache == spec::Tier::nvme && run.tiers.nvme_paths.empty()) {
         throw Error{

@@ -22,6 +22,15 @@ std::string percent(double share) {
 
 }  // namespace
 
+std::optional<Tier> find_tier(std::string_view name) {
+    for (std::size_t t = 0; t < tier_names.size(); ++t) {
+        if (tier_names[t] == name) {
+            return static_cast<Tier>(t);
+        }
+    }
+    return std::nullopt;
+}
+
 std::string write_home(const Home& home) {
     const std::array<std::pair<const char*, double>, 3> all{
         {{"device", home.device}, {"host", home.host}, {"nvme", home.nvme}}};

@@ -235,9 +235,8 @@ void resolve_tiers(Resolution& resolution) {
     tiers.gradients = home(resolution, "tiers.home.gradients");
     tiers.optimizer = home(resolution, "tiers.home.optimizer");
     tiers.activations = home(resolution, "tiers.home.activations");
-    tiers.kv_cache = values.is_keyword("tiers.home.kv_cache", "nvme")   ? spec::Tier::nvme
-                     : values.is_keyword("tiers.home.kv_cache", "host") ? spec::Tier::host
-                                                                        : spec::Tier::device;
+    // Without a keyword the value is wrong, which is reported.
+    tiers.kv_cache = spec::find_tier(values.keyword("tiers.home.kv_cache")).value_or(spec::Tier::device);
     tiers.open.parameters = resolution.is_auto("tiers.home.parameters");
     tiers.open.gradients = resolution.is_auto("tiers.home.gradients");
     tiers.open.optimizer = resolution.is_auto("tiers.home.optimizer");

@@ -15,5 +15,11 @@ TEST(WriteHome, IsATierOrItsShares) {
     EXPECT_EQ(write_home({0.000001, 0, 0.999999}), "{device: 0.0001%, nvme: rest}");
 }
 
+TEST(FindTier, KnowsTheNamesOfTiers) {
+    EXPECT_EQ(find_tier("device"), Tier::device);
+    EXPECT_EQ(find_tier("nvme"), Tier::nvme);
+    EXPECT_EQ(find_tier("disk"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace ziggurat::spec
