@@ -3,6 +3,7 @@
 #include "base/contract.hpp"
 #include "kernels/cache/cached_attention.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
+#include "kernels/cuda/rows_cuda.hpp"
 #include "kernels/element/softcap.hpp"
 #include "layout/cache/kv_cache.hpp"
 #include "tensor/tensor_ref.hpp"
@@ -13,11 +14,9 @@ namespace {
 using tensor::TensorRef;
 
 constexpr int page = layout::cache_page_positions;
-constexpr int lanes = 32;
 constexpr int warps = 8;
 constexpr int max_channels = 256;
-constexpr int channels_each = max_channels / lanes;
-constexpr unsigned all_lanes_of_warp = 0xffffffffU;
+constexpr int channels_each = max_channels / warp_size;
 
 /// Rows of a call, and the cache that they extend.
 template <class T>
@@ -65,28 +64,20 @@ __global__ void __launch_bounds__(256) store_rows(CachedRows<T> of) {
     }
 }
 
-__device__ float sum_of_warp(float value) {
-#pragma unroll
-    for (int distance = lanes / 2; distance > 0; distance /= 2) {
-        value += __shfl_xor_sync(all_lanes_of_warp, value, distance);
-    }
-    return value;
-}
-
 /// One block for each query head of each row. Each warp attends to every eighth key.
 ///
 /// A lane holds every 32nd channel. The results of the warps are merged in their order.
 template <class T>
-__global__ void __launch_bounds__(lanes* warps) attend_to_cache(CachedRows<T> of, T* out) {
+__global__ void __launch_bounds__(warp_size* warps) attend_to_cache(CachedRows<T> of, T* out) {
     __shared__ float tops[warps], totals[warps], sums[warps][max_channels];
     const std::int64_t row = blockIdx.x / of.heads;
     const int head = static_cast<int>(blockIdx.x % of.heads);
     const int kv_head = head / (of.heads / of.kv_heads);
-    const int lane = static_cast<int>(threadIdx.x) % lanes;
-    const int warp = static_cast<int>(threadIdx.x) / lanes;
+    const int lane = static_cast<int>(threadIdx.x) % warp_size;
+    const int warp = static_cast<int>(threadIdx.x) / warp_size;
     T* const own_out = out + (row * of.heads + head) * of.head_dim;
     if (!of.is_used(row)) {
-        for (int c = static_cast<int>(threadIdx.x); c < of.head_dim; c += lanes * warps) {
+        for (int c = static_cast<int>(threadIdx.x); c < of.head_dim; c += warp_size * warps) {
             own_out[c] = T(0.0F);
         }
         return;
@@ -95,7 +86,7 @@ __global__ void __launch_bounds__(lanes* warps) attend_to_cache(CachedRows<T> of
     float q[channels_each], sum[channels_each]{};
 #pragma unroll
     for (int i = 0; i < channels_each; ++i) {
-        const int c = lane + i * lanes;
+        const int c = lane + i * warp_size;
         q[i] = c < of.head_dim ? float(query[c]) : 0.0F;
     }
     const int position = of.positions[row];
@@ -107,12 +98,12 @@ __global__ void __launch_bounds__(lanes* warps) attend_to_cache(CachedRows<T> of
         float dot = 0;
 #pragma unroll
         for (int i = 0; i < channels_each; ++i) {
-            const int c = lane + i * lanes;
+            const int c = lane + i * warp_size;
             if (c < of.head_dim) {
                 dot = std::fma(q[i], k == nullptr ? NAN : float(k[c]), dot);
             }
         }
-        const float score = of.scores.read(sum_of_warp(dot)) * of.scores.slope;
+        const float score = of.scores.read(warp_sum(dot)) * of.scores.slope;
         const float now = score > top || score != score ? score : top;
         const float rescale = exp2f(top - now);
         const float weight = exp2f(score - now);
@@ -121,7 +112,7 @@ __global__ void __launch_bounds__(lanes* warps) attend_to_cache(CachedRows<T> of
         const float rounded = float(T(weight));
 #pragma unroll
         for (int i = 0; i < channels_each; ++i) {
-            const int c = lane + i * lanes;
+            const int c = lane + i * warp_size;
             if (c < of.head_dim) {
                 sum[i] = std::fma(rounded, v == nullptr ? NAN : float(v[c]), sum[i] * rescale);
             }
@@ -133,7 +124,7 @@ __global__ void __launch_bounds__(lanes* warps) attend_to_cache(CachedRows<T> of
     }
 #pragma unroll
     for (int i = 0; i < channels_each; ++i) {
-        sums[warp][lane + i * lanes] = sum[i];
+        sums[warp][lane + i * warp_size] = sum[i];
     }
     __syncthreads();
     float highest = tops[0];
@@ -144,7 +135,7 @@ __global__ void __launch_bounds__(lanes* warps) attend_to_cache(CachedRows<T> of
     for (int w = 0; w < warps; ++w) {
         all = std::fma(totals[w], exp2f(tops[w] - highest), all);
     }
-    for (int c = static_cast<int>(threadIdx.x); c < of.head_dim; c += lanes * warps) {
+    for (int c = static_cast<int>(threadIdx.x); c < of.head_dim; c += warp_size * warps) {
         float value = 0;
         for (int w = 0; w < warps; ++w) {
             value = std::fma(sums[w][c], exp2f(tops[w] - highest), value);
@@ -184,8 +175,8 @@ void cached_attention(const device::Stream& stream,
                              .cache = cache.data};
     launch_grid(stream, "cached_attention store",
                 a_thread_each(shape.seq * 2 * shape.kv_heads * shape.head_dim), store_rows<T>, rows);
-    launch_grid(stream, "cached_attention", Grid{shape.seq * shape.heads, lanes * warps}, attend_to_cache<T>,
-                rows, out.data);
+    launch_grid(stream, "cached_attention", Grid{shape.seq * shape.heads, warp_size * warps},
+                attend_to_cache<T>, rows, out.data);
 }
 
 ZG_REGISTER_CUDA_KERNEL(cached_attention<float>);
