@@ -74,8 +74,8 @@ class Place:
                 file.write(json.dumps({"ctx": beginning + " ".join(words[at:at + 30]), "endings": endings, "label": 0}) + "\n")
 
     def choice(self, name, compute):
-        told = json.loads(self.call("eval", "run", "--task", name, "--compute", compute, "--json")[0])
-        return told["read_tokens"] / told["seconds"]
+        printed = json.loads(self.call("eval", "run", "--task", name, "--compute", compute, "--json")[0])
+        return printed["read_tokens"] / printed["seconds"]
 
 
 def main():

@@ -101,7 +101,9 @@ std::optional<int> eval_task(const EvalOptions& options, const comm::Context& wo
     if (!is_agreed(world, exit_code, read_them)) {
         return exit_code;
     }
-    set_cache_home(model.run, options.kv_cache);
+    if (world.rank() != 0) {
+        set_cache_home(model.run, options.kv_cache);
+    }
     auto rows = world.rank() == 0 ? read.encoded.rows : data::ChoiceRows{};
     if (world.size() > 1) {
         rows = data::ChoiceRows::of_bytes(comm::broadcast(world, world.rank() == 0 ? rows.bytes() : ""));

@@ -40,7 +40,7 @@ std::int64_t expect_rows_for(const std::string& prompt,
     return std::ssize(ids);
 }
 
-/// Returns "200 tokens at 31.4 tokens/s, after a prompt of 52 tokens at 910 tokens/s".
+/// Returns "200 tokens at 31.4 tokens/s, after 52 tokens of the prompt at 910 tokens/s".
 std::string speed_of(const train::GeneratedText& made) {
     auto text = fmt::format("{} tokens at {:.4g} tokens/s", made.tokens,
                             static_cast<double>(made.tokens) / made.seconds);

@@ -9,11 +9,13 @@ std::int64_t max_cached_rows(const RunSpec& run) {
     return std::min<std::int64_t>(512, run.train.micro_batch * run.data.seq);
 }
 
-CachedPasses passes_of_one_text(const RunSpec& run, std::int64_t prompt) {
-    const auto most = std::min(max_cached_rows(run), run.data.seq);
+CachedPasses passes_of_one_text(const RunSpec& run, std::int64_t prompt, std::int64_t tokens) {
+    const auto positions = std::min(run.data.seq, prompt + tokens);
+    const bool is_read_again = prompt + tokens > positions;
+    const auto longest_read = is_read_again ? positions : std::max<std::int64_t>(1, prompt);
     return {.sequences = 1,
-            .positions = run.data.seq,
-            .prompt_rows = std::clamp<std::int64_t>(prompt, 1, most),
+            .positions = positions,
+            .prompt_rows = std::min(longest_read, max_cached_rows(run)),
             .logit_rows = 1};
 }
 
@@ -24,8 +26,9 @@ CachedPasses cached_passes(const RunSpec& run) {
     if (!run.validate.sample) {
         return {};
     }
-    // A token has at least one byte; a tokenizer may add one at the beginning.
-    return passes_of_one_text(run, std::ssize(run.validate.sample->prompt) + 1);
+    // A token has at least one byte. A tokenizer may add a token and a space at the beginning.
+    const auto& sample = *run.validate.sample;
+    return passes_of_one_text(run, std::ssize(sample.prompt) + 2, sample.tokens);
 }
 
 bool has_only_cached_passes(const RunSpec& run) {

@@ -10,10 +10,14 @@ namespace ziggurat::spec {
 /// Returns the maximum number of tokens of a pass: at most a micro-batch.
 std::int64_t max_cached_rows(const RunSpec& run);
 
-/// Returns the passes that generate one text of up to data.seq tokens.
+/// Returns the passes that generate one text.
 ///
-/// \param prompt  tokens of its prompt, or an upper bound: the maximum number of tokens of a pass
-CachedPasses passes_of_one_text(const RunSpec& run, std::int64_t prompt);
+/// The cache holds the whole text, or data.seq tokens if it is longer: the model then reads a part of it
+/// again (train/generate/text_generator.hpp).
+///
+/// \param prompt  tokens of its prompt, or an upper bound
+/// \param tokens  tokens to generate
+CachedPasses passes_of_one_text(const RunSpec& run, std::int64_t prompt, std::int64_t tokens);
 
 /// Returns run.cached; else the passes that generate validate.sample; without samples, none.
 CachedPasses cached_passes(const RunSpec& run);

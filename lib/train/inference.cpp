@@ -1,6 +1,5 @@
 #include "train/inference.hpp"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -100,9 +99,7 @@ spec::RunSpec generating(const spec::RunSpec& trained,
         run.sharding.sum_group = parallel.data;
         run.train.global_batch = parallel.data;
     }
-    const bool is_read_again = prompt + tokens > run.data.seq;  // see generate_text
-    run.cached = spec::passes_of_one_text(run, is_read_again ? run.data.seq : prompt - 1);
-    run.cached.positions = std::clamp<std::int64_t>(prompt + tokens, 2, run.data.seq);
+    run.cached = spec::passes_of_one_text(run, prompt, tokens);
     return run;
 }
 

@@ -11,23 +11,15 @@ namespace ziggurat::train {
 
 using schedule::CachedKind;
 
-namespace {
-
-PagePool pool_of(const layout::CacheSizes& sizes, std::int64_t pages) {
-    return {sizes.sequences, sizes.pages_per_sequence, pages};
-}
-
-}  // namespace
-
 CachedSequences::CachedSequences(const spec::RunSpec& spec, Assembly& assembly)
-    : spec_{spec},
-      assembly_{assembly},
-      passes_{spec::cached_passes(spec)},
-      pages_{pool_of(layout::cache_sizes(spec, passes_), layout::cache_sizes(spec, passes_).pages)},
-      lengths_(passes_.sequences, -1) {
+    : spec_{spec}, assembly_{assembly}, passes_{spec::cached_passes(spec)}, lengths_(passes_.sequences, -1) {
     const auto sizes = layout::cache_sizes(spec, passes_);
+    const auto add = [&](layout::CacheLayers layers, std::int64_t pages) {
+        pools_.push_back({layers, {sizes.sequences, sizes.pages_per_sequence, pages}});
+    };
+    add(layout::CacheLayers::without_window, sizes.pages);
     if (sizes.window_pages > 0) {
-        window_pages_ = pool_of(sizes, sizes.window_pages);
+        add(layout::CacheLayers::with_window, sizes.window_pages);
     }
     assembly_.train_executor().finish();  // parameters may still be in transfer to other ranks
 }
@@ -38,10 +30,6 @@ std::int64_t CachedSequences::max_rows(CachedKind kind) const {
 
 std::int64_t CachedSequences::passes_for(CachedKind kind, std::int64_t tokens) const {
     return divide_up(tokens, max_rows(kind));
-}
-
-std::int64_t CachedSequences::free_pages() const {
-    return window_pages_ ? std::min(pages_.num_free(), window_pages_->num_free()) : pages_.num_free();
 }
 
 int CachedSequences::open() {
@@ -55,45 +43,31 @@ int CachedSequences::fork(int from, std::int64_t positions) {
     ZG_EXPECTS(positions <= length(from));
     const int made = open();
     lengths_[made] = positions;
-    const auto share = [&](PagePool& pool, layout::CacheLayers layers) {
-        const auto copy = pool.share(from, made, positions);
+    for (auto& pool : pools_) {
+        const auto copy = pool.pages.share(from, made, positions);
         if (copy.to >= 0) {
-            assembly_.copy_cache_page(layers, copy.from, copy.to);
+            assembly_.copy_cache_page(pool.layers, copy.from, copy.to);
         }
-    };
-    share(pages_, layout::CacheLayers::without_window);
-    if (window_pages_) {
-        share(*window_pages_, layout::CacheLayers::with_window);
     }
     return made;
 }
 
 void CachedSequences::close(int sequence) {
-    pages_.clear(sequence);
-    if (window_pages_) {
-        window_pages_->clear(sequence);
+    for (auto& pool : pools_) {
+        pool.pages.clear(sequence);
     }
     lengths_.at(sequence) = -1;
-}
-
-void CachedSequences::make_room(std::span<const NextToken> tokens) {
-    for (const auto& next : tokens) {
-        const auto position = lengths_.at(next.sequence)++;
-        ZG_EXPECTS(position >= 0 && position < passes_.positions);
-        pages_.extend(next.sequence, position, position + 1);
-        if (window_pages_) {
-            window_pages_->extend(next.sequence, position, position + 1);
-        }
-    }
 }
 
 void CachedSequences::run(CachedKind kind, std::span<const NextToken> tokens) {
     auto& program = assembly_.cached(kind);
     const auto& slot = program.slot();
     ZG_EXPECTS(tokens.size() <= slot.tokens.size());
-    if (window_pages_) {  // pages that no token of this pass attends to
-        for (const auto& next : tokens) {
-            window_pages_->drop_before(next.sequence, lengths_[next.sequence] - spec_.model.window + 1);
+    for (auto& pool : pools_) {
+        for (const auto& next : tokens) {  // pages that no token of this pass attends to
+            if (pool.layers == layout::CacheLayers::with_window) {
+                pool.pages.drop_before(next.sequence, lengths_.at(next.sequence) - spec_.model.window + 1);
+            }
         }
     }
     std::ranges::fill(slot.tokens, 0);
@@ -101,45 +75,43 @@ void CachedSequences::run(CachedKind kind, std::span<const NextToken> tokens) {
     std::ranges::fill(slot.cache_sequences, -1);
     std::ranges::fill(slot.targets, 0);
     std::ranges::fill(slot.mask, std::uint8_t{0});
-    auto next_position = lengths_;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         const auto& next = tokens[i];
+        const auto position = lengths_.at(next.sequence)++;
+        ZG_EXPECTS(position >= 0 && position < passes_.positions);
         slot.tokens[i] = next.token;
-        slot.positions[i] = static_cast<std::int32_t>(next_position.at(next.sequence)++);
+        slot.positions[i] = static_cast<std::int32_t>(position);
         slot.cache_sequences[i] = next.sequence;
         if (next.target >= 0 && kind == CachedKind::logits) {
             slot.targets[i] = next.target;
             slot.mask[i] = 1;
         }
+        for (auto& pool : pools_) {
+            pool.pages.extend(next.sequence, position, position + 1);
+        }
     }
-    make_room(tokens);
-    std::ranges::copy(pages_.table(), slot.page_table.begin());
-    if (window_pages_) {
-        std::ranges::copy(window_pages_->table(), slot.window_page_table.begin());
+    for (const auto& pool : pools_) {
+        const bool has_window = pool.layers == layout::CacheLayers::with_window;
+        std::ranges::copy(pool.pages.table(),
+                          (has_window ? slot.window_page_table : slot.page_table).begin());
+        if (spec_.tiers.kv_cache != spec::Tier::device) {
+            set_moved_pages(pool, slot.cache_sequences.first(tokens.size()), slot.positions);
+        }
     }
-    set_moved_pages(tokens);
     program.executor->run_step();
     program.executor->finish();  // the other program uses the same memory
 }
 
-void CachedSequences::set_moved_pages(std::span<const NextToken> tokens) {
-    if (spec_.tiers.kv_cache == spec::Tier::device) {
-        return;
+void CachedSequences::set_moved_pages(const Pool& pool,
+                                      std::span<const std::int32_t> sequences,
+                                      std::span<const std::int32_t> positions) {
+    std::vector<std::int32_t> in_use, changed;
+    std::ranges::copy_if(pool.pages.table(), std::back_inserter(in_use),
+                         [](std::int32_t page) { return page >= 0; });
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        changed.push_back(pool.pages.page_of(sequences[i], positions[i]));
     }
-    const auto set = [&](const PagePool& pool, layout::CacheLayers layers) {
-        std::vector<std::int32_t> in_use, changed;
-        std::ranges::copy_if(pool.table(), std::back_inserter(in_use),
-                             [](std::int32_t page) { return page >= 0; });
-        auto ends = lengths_;
-        for (auto i = std::ssize(tokens) - 1; i >= 0; --i) {
-            changed.push_back(pool.page_of(tokens[i].sequence, --ends[tokens[i].sequence]));
-        }
-        assembly_.cache_pages().set(layers, in_use, changed);
-    };
-    set(pages_, layout::CacheLayers::without_window);
-    if (window_pages_) {
-        set(*window_pages_, layout::CacheLayers::with_window);
-    }
+    assembly_.cache_pages().set(pool.layers, in_use, changed);
 }
 
 void CachedSequences::read_prompts(std::span<const NextToken> tokens, std::int64_t num_passes) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,8 +31,6 @@ class CachedSequences {
     /// Returns the largest length of a sequence.
     std::int64_t max_positions() const { return passes_.positions; }
     std::int64_t max_rows(schedule::CachedKind kind) const;
-    /// Returns the number of free pages; see pages_to_add().
-    std::int64_t free_pages() const;
     std::int64_t length(int sequence) const { return lengths_.at(sequence); }
 
     /// Returns a new, empty sequence. Errors: Error{internal} if all are in use
@@ -58,16 +55,21 @@ class CachedSequences {
   private:
     /// Runs one pass of at most max_rows(kind) tokens.
     void run(schedule::CachedKind kind, std::span<const NextToken> tokens);
-    /// Sets the pages that move if the home of the cache is not the device.
-    void set_moved_pages(std::span<const NextToken> tokens);
-    void make_room(std::span<const NextToken> tokens);
+    /// Pages of the layers that have one page table.
+    struct Pool {
+        layout::CacheLayers layers;
+        PagePool pages;
+    };
+    /// Sets the pages that move in a pass of these tokens, if the home of the cache is not the device.
+    void set_moved_pages(const Pool& pool,
+                         std::span<const std::int32_t> sequences,
+                         std::span<const std::int32_t> positions);
 
     const spec::RunSpec& spec_;
     Assembly& assembly_;
     spec::CachedPasses passes_;
-    PagePool pages_;
-    std::optional<PagePool> window_pages_;  ///< if layers have a window
-    std::vector<std::int64_t> lengths_;     ///< by sequence; -1: not in use
+    std::vector<Pool> pools_;
+    std::vector<std::int64_t> lengths_;  ///< by sequence; -1: not in use
 };
 
 }  // namespace ziggurat::train

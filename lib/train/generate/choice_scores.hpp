@@ -20,8 +20,8 @@ namespace ziggurat::train {
 /// \param rows      the same on all ranks
 /// \param progress  counts the tokens; nullptr: no progress is reported
 /// \pre spec.cached is passes_of_choices(rows, spec)
-/// Numerics:   each row is an exact sum of its losses. On the host the losses have the same bits in any
-///             layout and without a cache
+/// Numerics:   each row is an exact sum of its losses. On the host the losses have the same bits on any number
+///             of ranks and without a cache, if a pass has more than HostWorkspaces::max_rows_in_place rows
 /// Collective: over all ranks
 std::vector<double> score_rows(const data::ChoiceRows& rows,
                                const spec::RunSpec& spec,

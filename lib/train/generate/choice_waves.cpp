@@ -127,7 +127,7 @@ namespace {
 std::int64_t best_rows(const std::vector<std::int64_t>& tokens, std::int64_t most) {
     constexpr std::int64_t step = 16, of_weights = 32;
     std::int64_t best = most, least = INT64_MAX;
-    for (auto rows = most; rows > 0; rows -= step) {
+    for (auto rows = most; rows >= step; rows -= step) {
         std::int64_t time = 0;
         for (const auto count : tokens) {
             time += divide_up(count, rows) * (rows + of_weights);

@@ -139,7 +139,10 @@ std::vector<const Program*> Assembly::Parts::all_programs() const {
 std::deque<CachedProgram> Assembly::Parts::made_cached_programs() {
     std::deque<CachedProgram> made;
     for (const auto& program : cached) {
-        made.emplace_back(spec, world, node, model, program, memory, *devices.device);
+        auto& of = made.emplace_back(spec, world, node, model, program, memory, *devices.device);
+        of.executor =
+            std::make_unique<Executor>(program, actions(program, of.groups, of.watch), world.waits(),
+                                       spec.run.hang_timeout_seconds, &node, streams.of(program));
     }
     return made;
 }
@@ -147,9 +150,6 @@ std::deque<CachedProgram> Assembly::Parts::made_cached_programs() {
 std::vector<Executor*> Assembly::Parts::all_executors() {
     std::vector<Executor*> all{&train_executor, &evaluate_executor};
     for (auto& of : cached_programs) {
-        of.executor =
-            std::make_unique<Executor>(of.program, actions(of.program, of.groups, of.watch), world.waits(),
-                                       spec.run.hang_timeout_seconds, &node, streams.of(of.program));
         all.push_back(of.executor.get());
     }
     return all;

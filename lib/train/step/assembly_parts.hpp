@@ -86,7 +86,7 @@ struct Assembly::Parts {
     std::deque<CachedProgram> made_cached_programs();
     /// Returns all programs.
     std::vector<const schedule::Program*> all_programs() const;
-    /// Returns all executors; makes those of cached_programs.
+    /// Returns all executors.
     std::vector<Executor*> all_executors();
     /// Writes the rotation tables (RoPE), which no step changes and no checkpoint stores.
     void fill_rotations() const;

@@ -1,0 +1,43 @@
+#include "spec/passes_with_cache.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ziggurat::spec {
+namespace {
+
+RunSpec run_of(std::int64_t seq, std::int64_t micro_batch) {
+    RunSpec run;
+    run.data.seq = seq;
+    run.train.micro_batch = micro_batch;
+    return run;
+}
+
+TEST(PassesWithCache, HoldNoMoreThanTheText) {
+    const auto passes = passes_of_one_text(run_of(4096, 1), 30, 100);
+    EXPECT_EQ(passes.positions, 130);
+    EXPECT_EQ(passes.prompt_rows, 30);
+    EXPECT_EQ(passes.logit_rows, 1);
+    EXPECT_EQ(passes.sequences, 1);
+}
+
+TEST(PassesWithCache, HoldASequenceOfATextThatIsLonger) {
+    const auto passes = passes_of_one_text(run_of(100, 8), 30, 71);
+    EXPECT_EQ(passes.positions, 100);
+    EXPECT_EQ(passes.prompt_rows, 100) << "it reads a half again";
+    EXPECT_EQ(passes_of_one_text(run_of(4096, 8), 5000, 10).prompt_rows, 512);
+}
+
+TEST(PassesWithCache, AreThoseOfSamplesOrOfInference) {
+    auto run = run_of(4096, 1);
+    EXPECT_EQ(cached_passes(run).sequences, 0);
+    EXPECT_FALSE(has_only_cached_passes(run));
+    run.validate.sample = Sample{.prompt = "eight by", .tokens = 20};
+    EXPECT_EQ(cached_passes(run).positions, 8 + 2 + 20);
+    EXPECT_FALSE(has_only_cached_passes(run));
+    run.cached = passes_of_one_text(run, 3, 4);
+    EXPECT_EQ(cached_passes(run), run.cached);
+    EXPECT_TRUE(has_only_cached_passes(run));
+}
+
+}  // namespace
+}  // namespace ziggurat::spec
