@@ -26,6 +26,8 @@ std::unique_ptr<TokenSource> open_source(const spec::Source& source, const std::
             return std::make_unique<MegatronSource>(source.path, key);
         case spec::TokenFormat::raw:
             return std::make_unique<RawSource>(source.path, source.raw_type, key);
+        case spec::TokenFormat::chat:
+            throw Error{ErrorKind::deck, key + ": format chat cannot be read yet. Use another format."};
         case spec::TokenFormat::own:
             throw Error{ErrorKind::deck,
                         key +

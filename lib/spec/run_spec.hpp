@@ -155,17 +155,39 @@ struct Model {
 // ---------------------------------------------------------------- data
 
 /// Format of token files. `own`: no file; a program that calls the library supplies the tokens.
-enum class TokenFormat { text, llmc, megatron, raw, own };
+///
+/// `chat`: samples of conversations, each with a mask of the tokens that count in the loss.
+enum class TokenFormat { text, llmc, megatron, raw, own, chat };
 
 /// Number type of raw token files, which have no header.
 enum class RawType { uint16, uint32 };
 
+/// Tokens of a conversation that count in the loss.
+enum class LossOn {
+    assistant,   ///< all turns of the assistant
+    completion,  ///< the last turn of the assistant
+    all          ///< all turns
+};
+
+/// A weight of a source from a step on.
+struct WeightChange {
+    std::int64_t step = 0;  ///< number of the first step with this weight, counted from 0
+    double weight = 1;
+
+    bool operator==(const WeightChange&) const = default;
+};
+
 struct Source {
     TokenFormat format = TokenFormat::text;
     std::string path;
-    double weight = 1;
-    RawType raw_type = RawType::uint16;  ///< for format raw
-    std::string name = {};               ///< of its losses; unique in its list
+    double weight = 1;                              ///< from the first step on
+    std::vector<WeightChange> weight_changes = {};  ///< by step, each > 0
+    RawType raw_type = RawType::uint16;             ///< for format raw
+    std::string name = {};                          ///< of its losses; unique in its list
+    /// For format chat with JSON lines: a file of a template, or the name of one of the tokenizer's; empty:
+    /// its default one.
+    std::string chat_template = {};
+    LossOn loss_on = LossOn::assistant;  ///< for format chat with JSON lines
 
     bool operator==(const Source&) const = default;
 };
@@ -186,16 +208,28 @@ struct Tokenizer {
 /// Begin-of-text token at the beginning of a text: as the tokenizer specifies, always, never.
 enum class AddBos { as_tokenizer_says, yes, no };
 
+/// Arrangement of samples of conversations in sequences.
+enum class Packing {
+    none,     ///< one sample per sequence, then padding
+    wrapped,  ///< one stream of samples, divided into sequences at any token
+    best_fit  ///< whole samples, best-fit decreasing, then padding
+};
+
+/// Treatment of samples that are longer than a sequence, with packing none and best_fit.
+enum class LongSamples { cut, drop, refuse };
+
 struct Data {
     Tokenizer tokenizer;
     AddBos add_bos = AddBos::as_tokenizer_says;
     std::int64_t seq = 0;
     std::vector<Source> train;
     std::vector<Source> validation;
-    double held_out = 0;               ///< share of the end of each training source kept for validation
-    bool shuffle = true;               ///< order of windows is a function of (seed, global sample index)
-    bool reset_at_document = false;    ///< attention and positions restart at each document
-    std::int64_t document_token = -1;  ///< token that starts (llmc) or ends a document; -1: none
+    double held_out = 0;                  ///< share of the end of each training source kept for validation
+    bool shuffle = true;                  ///< order of windows is a function of (seed, global sample index)
+    bool reset_at_document = false;       ///< attention and positions restart at each document
+    std::int64_t document_token = -1;     ///< token that starts (llmc) or ends a document; -1: none
+    Packing packing = Packing::best_fit;  ///< of sources of format chat
+    LongSamples long_samples = LongSamples::cut;  ///< of sources of format chat
 
     bool operator==(const Data&) const = default;
 };
@@ -216,6 +250,17 @@ struct Spikes {
     double z = 6;               ///< threshold in standard deviations above the mean
 
     bool operator==(const Spikes&) const = default;
+};
+
+/// Average of the weights over the steps, a state of its own.
+///
+/// Exponential: average <- decay * average + (1 - decay) * weights after each update.
+struct Average {
+    double decay = 0;       ///< 0: no average
+    std::int64_t from = 0;  ///< number of updates after which the average begins as a copy of the weights
+
+    bool is_on() const noexcept { return decay > 0; }
+    bool operator==(const Average&) const = default;
 };
 
 /// Early stopping by the validation loss.
@@ -239,6 +284,7 @@ struct Train {
     std::vector<std::string> only;
     Spikes spikes = {};
     StopWhen stop_when = {};
+    Average average = {};
 
     bool operator==(const Train&) const = default;
 };

@@ -29,13 +29,15 @@ const char* word_of(TokenFormat format) {
             return "raw";
         case TokenFormat::own:
             return "own";
+        case TokenFormat::chat:
+            return "chat";
     }
     return "";
 }
 
 std::optional<TokenFormat> token_format_of(std::string_view keyword) {
     using enum TokenFormat;
-    return value_of({text, llmc, megatron, raw, own}, keyword);
+    return value_of({text, llmc, megatron, raw, own, chat}, keyword);
 }
 
 const char* word_of(RawType type) {
@@ -50,6 +52,54 @@ const char* word_of(RawType type) {
 
 std::optional<RawType> raw_type_of(std::string_view keyword) {
     return value_of({RawType::uint16, RawType::uint32}, keyword);
+}
+
+const char* word_of(LossOn loss_on) {
+    switch (loss_on) {
+        case LossOn::assistant:
+            return "assistant";
+        case LossOn::completion:
+            return "completion";
+        case LossOn::all:
+            return "all";
+    }
+    return "";
+}
+
+std::optional<LossOn> loss_on_of(std::string_view keyword) {
+    return value_of({LossOn::assistant, LossOn::completion, LossOn::all}, keyword);
+}
+
+const char* word_of(Packing packing) {
+    switch (packing) {
+        case Packing::none:
+            return "none";
+        case Packing::wrapped:
+            return "wrapped";
+        case Packing::best_fit:
+            return "best_fit";
+    }
+    return "";
+}
+
+std::optional<Packing> packing_of(std::string_view keyword) {
+    return value_of({Packing::none, Packing::wrapped, Packing::best_fit}, keyword);
+}
+
+const char* word_of(LongSamples rule) {
+    switch (rule) {
+        case LongSamples::cut:
+            return "cut";
+        case LongSamples::drop:
+            return "drop";
+        case LongSamples::refuse:
+            return "refuse";
+    }
+    return "";
+}
+
+std::optional<LongSamples> long_samples_of(std::string_view keyword) {
+    return value_of({LongSamples::cut, LongSamples::drop, LongSamples::refuse}, keyword);
 }
 
 }  // namespace ziggurat::spec

@@ -1,4 +1,4 @@
-/// Keywords of token formats and of raw number types, as in decks and command lines.
+/// Keywords of the settings of sources, as in decks and command lines.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace ziggurat::spec {
 
-/// Returns `text`, `llmc`, `megatron`, `raw` or `own`.
+/// Returns `text`, `llmc`, `megatron`, `raw`, `own` or `chat`.
 const char* word_of(TokenFormat format);
 /// Returns the format of a keyword; nullopt if it is unknown.
 std::optional<TokenFormat> token_format_of(std::string_view keyword);
@@ -17,5 +17,17 @@ std::optional<TokenFormat> token_format_of(std::string_view keyword);
 const char* word_of(RawType type);
 /// Returns the type of a keyword; nullopt if it is unknown.
 std::optional<RawType> raw_type_of(std::string_view keyword);
+
+/// Returns `assistant`, `completion` or `all`.
+const char* word_of(LossOn loss_on);
+std::optional<LossOn> loss_on_of(std::string_view keyword);
+
+/// Returns `none`, `wrapped` or `best_fit`.
+const char* word_of(Packing packing);
+std::optional<Packing> packing_of(std::string_view keyword);
+
+/// Returns `cut`, `drop` or `refuse`.
+const char* word_of(LongSamples rule);
+std::optional<LongSamples> long_samples_of(std::string_view keyword);
 
 }  // namespace ziggurat::spec
