@@ -58,6 +58,15 @@ std::int64_t tokens_of_step(const spec::RunSpec& run) {
     return run.train.global_batch * run.data.seq;
 }
 
+Json packing_json(const PackedSources& packed) {
+    Json json = Json::object();
+    for (const auto& [source, of] : packed) {
+        json[source] = {{"samples", of.samples},   {"cut", of.cut},           {"dropped", of.dropped},
+                        {"sequences", of.trained}, {"held_out", of.held_out}, {"fill", of.fill}};
+    }
+    return json;
+}
+
 Json batch_json(const spec::RunSpec& run, const Epochs& epochs) {
     Json by_source = Json::array();
     for (const auto& of_source : epochs) {
@@ -199,6 +208,7 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["machine"] = answer.loaded->machine.name;
         json["model"] = model_json(run);
         json["batch"] = batch_json(run, answer.epochs);
+        json["packing"] = packing_json(answer.packed);
         json["layout"] = layout_json(run);
         json["memory"] = answer.memory ? memory_json(*answer.memory) : Json(nullptr);
         json["checkpoint"] = checkpoint_json(run);

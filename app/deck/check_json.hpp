@@ -22,6 +22,7 @@ struct CheckAnswer {
     std::optional<AttentionForecast> attention = {};
     std::vector<plan::CommunicatorBlocks> communicators = {};
     Epochs epochs = {};
+    PackedSources packed = {};
 };
 
 /// Returns one JSON object; it is valid for any bytes in texts.

@@ -6,13 +6,39 @@
 #include <cmath>
 
 #include "app/start/token_sources.hpp"
+#include "base/text/units.hpp"
 
 namespace ziggurat::app {
 
-deck::SourceFacts SourceSizes::read(const spec::Source& source, const std::string& key) {
-    auto facts = read_source(source, key);
-    set(key, facts.tokens);
+deck::SourceFacts SourceSizes::read(const spec::Data& data,
+                                    const spec::Source& source,
+                                    const std::string& key) {
+    auto facts = read_source(data, source, key);
+    set(key, facts);
     return facts;
+}
+
+PackedSources SourceSizes::packed() const {
+    PackedSources packed;
+    for (const auto& [key, facts] : facts_) {
+        if (facts.packed && key.starts_with("data.train")) {
+            packed.emplace(key.substr(0, key.rfind('.')), *facts.packed);
+        }
+    }
+    return packed;
+}
+
+std::string packing_lines(const PackedSources& packed, std::int64_t seq) {
+    std::string lines;
+    for (const auto& [source, of] : packed) {
+        const auto sequences = of.trained + of.held_out;
+        lines += fmt::format(
+            "packing   {}: {} samples in {} sequence{} of {} tokens, {:.1f} % filled{}{}\n", source,
+            format_grouped(of.samples), format_grouped(sequences), sequences == 1 ? "" : "s", seq,
+            100 * of.fill, of.cut > 0 ? fmt::format("; {} cut at data.seq", format_grouped(of.cut)) : "",
+            of.dropped > 0 ? fmt::format("; {} longer ones dropped", format_grouped(of.dropped)) : "");
+    }
+    return lines;
 }
 
 Epochs SourceSizes::epochs(const spec::RunSpec& run) const {
@@ -24,9 +50,11 @@ Epochs SourceSizes::epochs(const spec::RunSpec& run) const {
                         static_cast<double>(run.data.seq);
     Epochs epochs;
     for (std::size_t i = 0; i < run.data.train.size(); ++i) {
-        const auto known = tokens_.find(fmt::format("data.train[{}].path", i));
-        const auto all = known == tokens_.end() ? 0 : static_cast<double>(known->second);
-        const auto trained = all - std::floor(all * run.data.held_out);
+        const auto known = facts_.find(fmt::format("data.train[{}].path", i));
+        const auto facts = known == facts_.end() ? deck::SourceFacts{} : known->second;
+        const auto all = static_cast<double>(facts.tokens);
+        const auto trained = facts.packed ? static_cast<double>(facts.packed->trained * run.data.seq)
+                                          : all - std::floor(all * run.data.held_out);
         epochs.push_back(trained > 0 ? std::optional{wanted * run.data.train[i].weight / weights / trained}
                                      : std::nullopt);
     }

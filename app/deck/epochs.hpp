@@ -15,20 +15,30 @@ namespace ziggurat::app {
 /// Epochs of each source of data.train; empty for a source of unknown size.
 using Epochs = std::vector<std::optional<double>>;
 
-/// Number of tokens of each source, by its key in the deck such as `data.train[0].path`.
+/// Arrangement of the samples of sources, by `data.train[0]`.
+using PackedSources = std::map<std::string, deck::SourceFacts::Packed>;
+
+/// Returns a line about each source.
+std::string packing_lines(const PackedSources& packed, std::int64_t seq);
+
+/// Facts of each source, by its key in the deck such as `data.train[0].path`.
 class SourceSizes {
   public:
-    /// Reads a source and stores its number of tokens; for deck::LoadOptions::read_source.
+    /// Reads a source and stores its facts; for deck::LoadOptions::read_source.
     /// Errors: those of read_source()
-    deck::SourceFacts read(const spec::Source& source, const std::string& key);
+    deck::SourceFacts read(const spec::Data& data, const spec::Source& source, const std::string& key);
 
-    void set(const std::string& key, std::int64_t tokens) { tokens_[key] = tokens; }
+    /// Sets the facts of a source.
+    void set(const std::string& key, deck::SourceFacts facts) { facts_[key] = std::move(facts); }
 
     /// Returns, for each source, the tokens that the run reads from it / its tokens that are not held out.
     Epochs epochs(const spec::RunSpec& run) const;
 
+    /// Returns the arrangement of each source of data.train whose samples are packed, by `data.train[0]`.
+    PackedSources packed() const;
+
   private:
-    std::map<std::string, std::int64_t> tokens_;
+    std::map<std::string, deck::SourceFacts> facts_;
 };
 
 /// Returns `, 1.25 epochs`, or for several sources `, epochs of data.train 1.25, unknown and 3`.

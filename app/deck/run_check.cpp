@@ -152,6 +152,7 @@ Start preview_start(const CheckParts& parts, deck::LoadedDeck& loaded) {
 struct Answers {
     Start start;
     Epochs epochs;
+    PackedSources packed;
     std::optional<plan::MemoryReport> memory = {};
     std::optional<AttentionForecast> attention = {};
     std::vector<plan::CommunicatorBlocks> communicators = {};  ///< with the limits of the environment
@@ -192,7 +193,8 @@ int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, 
                                  .memory = answers.memory,
                                  .attention = answers.attention,
                                  .communicators = answers.communicators,
-                                 .epochs = answers.epochs}));
+                                 .epochs = answers.epochs,
+                                 .packed = answers.packed}));
     return exit_code;
 }
 
@@ -206,7 +208,8 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const An
         print(stdout, loaded.effective);
         print(stderr, on_gpus);
     } else {
-        print(stdout, summary(loaded.run, answers.epochs) + on_gpus);
+        print(stdout, summary(loaded.run, answers.epochs) +
+                          packing_lines(answers.packed, loaded.run.data.seq) + on_gpus);
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
         print(stdout, answers.start.line.empty() ? "" : fmt::format("start     {}\n", answers.start.line));
         print(stdout, time_text(loaded.run, loaded.machine));
@@ -224,16 +227,16 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
         return explain(options.explain);
     }
     SourceSizes sizes;
-    deck::LoadOptions load{
-        .has_nccl = parts.has_nccl || !options.machine.empty(),
-        .needs_data = options.machine.empty(),
-        .read_tokenizer = read_tokenizer_once(),
-        .read_source = [&sizes](const auto& source, const auto& key) { return sizes.read(source, key); },
-        .has_token = has_token,
-        .find_train_validation_overlap = find_train_validation_overlap,
-        .choose_homes = parts.choose_homes,
-        .choose_depths = parts.choose_depths,
-        .choose_leases = parts.choose_leases};
+    deck::LoadOptions load{.has_nccl = parts.has_nccl || !options.machine.empty(),
+                           .needs_data = options.machine.empty(),
+                           .read_tokenizer = read_tokenizer_once(),
+                           .read_source = [&sizes](const auto& data, const auto& source,
+                                                   const auto& key) { return sizes.read(data, source, key); },
+                           .has_token = has_token,
+                           .find_train_validation_overlap = find_train_validation_overlap,
+                           .choose_homes = parts.choose_homes,
+                           .choose_depths = parts.choose_depths,
+                           .choose_leases = parts.choose_leases};
     if (options.machine.empty()) {  // the run would start on this machine, now
         load.job_end = deck::find_own_job_end;
     } else {
@@ -260,6 +263,7 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
         answers.start = preview_start(parts, loaded);
     }
     answers.epochs = sizes.epochs(loaded.run);
+    answers.packed = sizes.packed();
     plan_run(options, parts, loaded, answers);
     return options.json ? answer_as_json(options, loaded, answers) : answer(options, loaded, answers);
 }

@@ -6,18 +6,28 @@
 
 #include "base/error.hpp"
 #include "data/file_probe.hpp"
+#include "data/pack/open_arranged.hpp"
 #include "data/token_source.hpp"
 #include "data/train_validation_overlap.hpp"
 
 namespace ziggurat::app {
 
-deck::SourceFacts read_source(const spec::Source& source, const std::string& key) {
-    const auto opened = data::open_source(source, key);
+deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source, const std::string& key) {
+    const bool is_trained = key.starts_with("data.train");
+    const auto opened = data::open_arranged(data, source, key, is_trained ? data.held_out : 0);
     deck::SourceFacts facts{.tokens = opened->num_tokens()};
     for (const auto& file : opened->files()) {
         if (!file.is_index) {
             facts.files.push_back(file.file->path());
         }
+    }
+    if (const auto packed = opened->sequences()) {
+        facts.packed = {.samples = packed->num_samples,
+                        .cut = packed->num_cut,
+                        .dropped = packed->num_dropped,
+                        .trained = packed->num_trained,
+                        .held_out = packed->num_held_out,
+                        .fill = packed->fill()};
     }
     if (auto doubt = data::check_format(source, *opened)) {
         facts.doubt = {std::move(doubt->path), std::move(doubt->reason), std::move(doubt->remedy)};

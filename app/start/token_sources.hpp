@@ -11,7 +11,7 @@ namespace ziggurat::app {
 
 /// Opens a source as a training does, and returns its facts; for LoadOptions::read_source.
 /// Errors: those of data::open_source()
-deck::SourceFacts read_source(const spec::Source& source, const std::string& key);
+deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source, const std::string& key);
 
 /// Returns files that are in both lists, or copies of each other; for
 /// LoadOptions::find_train_validation_overlap. Errors: those of data::find_train_validation_overlap()

@@ -82,9 +82,10 @@ void check_course(const TrainingProgress& progress) {
 void check_order(const data::DataOrderState& order, std::int64_t next_sample) {
     bool is_right = order.first_sample >= 0 && order.first_sample <= next_sample && order.seq >= 1 &&
                     order.seq <= Limits::tokens;
-    for (const auto& [weight, tokens, trained, stream, begin] : order.sources) {
+    for (const auto& [weight, tokens, trained, is_packed, stream, begin] : order.sources) {
         is_right = is_right && weight > 0 && std::isfinite(weight) && tokens >= trained &&
-                   tokens <= Limits::tokens && trained > order.seq && begin.epoch >= 0 &&
+                   tokens <= Limits::tokens && trained > order.seq &&
+                   (!is_packed || trained % order.seq == 1 % order.seq) && begin.epoch >= 0 &&
                    begin.epoch <= Limits::samples && begin.tokens >= 0 && begin.tokens <= Limits::tokens;
     }
     if (!is_right) {

@@ -45,6 +45,9 @@ Json to_json(const data::DataOrderState& order) {
                            {"stream", source.stream},
                            {"epoch", source.begin.epoch},
                            {"tokens_of_epoch", source.begin.tokens}});
+        if (source.is_packed) {
+            sources.back()["packed"] = true;
+        }
     }
     return {{"first_sample", order.first_sample},
             {"seq", order.seq},

@@ -128,6 +128,7 @@ data::DataOrderState parse_order(const Json& progress) {
             {source.at("weight").get<double>(),
              whole_number(source.at("tokens")),
              whole_number(source.at("trained")),
+             source.value("packed", false),
              static_cast<std::uint32_t>(small_number(source.at("stream"))),
              {whole_number(source.at("epoch")), whole_number(source.at("tokens_of_epoch"))}});
     }

@@ -1,6 +1,8 @@
 #include "data/batch_source.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -80,7 +82,27 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row, std::int64_t sample) 
     if (documents_.is_reset) {
         cut_at_documents(batch, row, window);
     }
+    if (source->has_loss_mask()) {
+        mask_uncounted(batch, row, window);
+    }
     std::ranges::fill(mask.subspan(count), std::uint8_t{0});
+}
+
+bool BatchSource::has_masked_targets() const {
+    return documents_.is_reset ||
+           std::ranges::any_of(sources_, [](const Named& source) { return source.tokens->has_loss_mask(); });
+}
+
+void BatchSource::mask_uncounted(Batch& batch, std::int64_t row, const Window& window) const {
+    const auto mask = row_of(batch.mask, row, batch.seq).first(batch.seq - window.missing);
+    std::array<std::uint8_t, 256> counts;
+    for (std::size_t done = 0; done < mask.size(); done += counts.size()) {
+        const auto part = mask.subspan(done, std::min(counts.size(), mask.size() - done));
+        const auto counted = std::span{counts}.first(part.size());
+        sources_[window.source].tokens->mark_counted(window.first_token + 1 + static_cast<std::int64_t>(done),
+                                                     counted);
+        std::ranges::transform(part, counted, part.begin(), std::multiplies{});
+    }
 }
 
 void BatchSource::cut_at_documents(Batch& batch, std::int64_t row, const Window& window) const {

@@ -21,6 +21,8 @@ struct DocumentRule {
 ///
 /// Has no position of its own, so a run resumes from its sample index alone.
 ///
+/// Targets that a source does not count in the loss are masked.
+///
 /// With `is_reset`, documents begin at the positions of the source's index, or else at each start token. With
 /// a document index, targets that are the first token of a document are masked: no context predicts them. A
 /// start token is a normal target, because it ends the previous document. The rest of a document at the
@@ -47,6 +49,9 @@ class BatchSource {
     /// Returns the source of a sample, below num_sources(). Allocates no memory.
     std::size_t source_of(std::int64_t sample) const { return order_->window(sample).source; }
 
+    /// True if some targets may be masked; the same on all ranks.
+    bool has_masked_targets() const;
+
     /// Fills `batch` with samples first_sample, first_sample + 1, ...; allocates no memory.
     ///
     /// Rows beyond num_samples() are fully masked.
@@ -56,6 +61,7 @@ class BatchSource {
 
   private:
     void fill_row(Batch& batch, std::int64_t row, std::int64_t sample) const;
+    void mask_uncounted(Batch& batch, std::int64_t row, const Window& window) const;
     void cut_at_documents(Batch& batch, std::int64_t row, const Window& window) const;
 
     std::vector<Named> sources_;

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "data/encoded_text.hpp"
+#include "data/pack/open_arranged.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 
 namespace ziggurat::data {
@@ -41,6 +42,24 @@ void expect_a_window(const SourcePart& part,
     throw Error{ErrorKind::deck, message};
 }
 
+struct DividedSource {
+    SourcePart trained, held_out;
+};
+
+/// Divides the tokens of a source into the trained part and the part that is held out.
+DividedSource divided(const TokenSource& tokens, int source, double held_out) {
+    const std::int64_t all = tokens.num_tokens();
+    if (const auto sequences = tokens.sequences()) {
+        const std::int64_t middle = sequences->num_trained * sequences->seq;
+        const bool has_held_out = sequences->num_held_out > 0;
+        return {{.source = source, .begin = 0, .end = middle + 1, .is_packed = true},
+                {.source = source, .begin = has_held_out ? middle : all, .end = all, .is_packed = true}};
+    }
+    const auto kept = static_cast<std::int64_t>(std::floor(static_cast<double>(all) * held_out));
+    return {{.source = source, .begin = 0, .end = all - kept},
+            {.source = source, .begin = all - kept, .end = all}};
+}
+
 void expect_documents(const TokenSource& tokens, const DocumentRule& rule, const std::string& key) {
     if (rule.is_reset && rule.start_token < 0 && !tokens.has_document_index()) {
         throw Error{ErrorKind::deck,
@@ -56,11 +75,13 @@ Corpus::Corpus(
     const spec::Data& data, std::int64_t vocab, std::uint64_t seed, const OpenSource& open_tokens, Rest rest)
     : data_{data}, vocab_{vocab}, seed_{seed}, rest_{rest} {
     std::unique_ptr<const TextTokenizer> tokenizer;
-    const auto open = [&](const spec::Source& source, const std::string& key) {
+    const auto open = [&](const spec::Source& source, const std::string& key, double held_out) {
         if (source.format == spec::TokenFormat::text && data.tokenizer.has_file()) {
             tokenizer = tokenizer ? std::move(tokenizer) : open_tokenizer(data.tokenizer);
             sources_.push_back({std::make_unique<EncodedText>(source.path, *tokenizer, data.add_bos, key),
                                 key, source.name});
+        } else if (source.format == spec::TokenFormat::chat) {
+            sources_.push_back({open_arranged(data, source, key, held_out), key, source.name});
         } else {
             sources_.push_back({open_tokens(source, key), key, source.name});
         }
@@ -69,21 +90,20 @@ Corpus::Corpus(
     };
     for (std::size_t i = 0; i < data.train.size(); ++i) {
         const auto key = key_of("train", i);
-        const int source = open(data.train[i], key);
-        const std::int64_t tokens = sources_.back().tokens->num_tokens();
-        const auto held_out =
-            static_cast<std::int64_t>(std::floor(static_cast<double>(tokens) * data.held_out));
-        training_.push_back({source, 0, tokens - held_out, data.train[i].weight});
+        const int source = open(data.train[i], key, data.held_out);
+        const auto parts = divided(*sources_.back().tokens, source, data.held_out);
+        training_.push_back(parts.trained);
+        training_.back().weight = data.train[i].weight;
         expect_a_window(training_.back(), data.seq, key, "training");
-        if (held_out > 0) {
-            validation_.push_back({source, tokens - held_out, tokens, 1});
+        if (parts.held_out.end > parts.held_out.begin) {
+            validation_.push_back(parts.held_out);
             expect_a_window(validation_.back(), data.seq, key, "validation (data.held_out)", rest);
         }
     }
     const auto first_held_out = validation_.size();
     for (std::size_t i = 0; i < data.validation.size(); ++i) {
         const auto key = key_of("validation", i);
-        const int source = open(data.validation[i], key);
+        const int source = open(data.validation[i], key, 0);
         validation_.push_back({source, 0, sources_.back().tokens->num_tokens(), 1});
         expect_a_window(validation_.back(), data.seq, key, "validation", rest);
     }
@@ -121,6 +141,7 @@ DataOrderState Corpus::order() const {
         order.sources.push_back({.weight = part.weight,
                                  .tokens = sources_[order.sources.size()].tokens->num_tokens(),
                                  .trained = part.end,
+                                 .is_packed = part.is_packed,
                                  .stream = static_cast<std::uint32_t>(order.sources.size())});
     }
     return order;

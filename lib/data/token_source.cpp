@@ -5,6 +5,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "data/chat/chat_source.hpp"
 #include "data/llmc_source.hpp"
 #include "data/megatron_source.hpp"
 #include "data/raw_source.hpp"
@@ -14,6 +15,10 @@ namespace ziggurat::data {
 
 void TokenSource::mark_document_starts(std::int64_t /*begin*/, std::span<std::uint8_t> /*starts*/) const {
     ZG_EXPECTS(has_document_index());
+}
+
+void TokenSource::mark_counted(std::int64_t /*begin*/, std::span<std::uint8_t> counts) const {
+    std::ranges::fill(counts, std::uint8_t{1});
 }
 
 std::unique_ptr<TokenSource> open_source(const spec::Source& source, const std::string& key) {
@@ -27,7 +32,7 @@ std::unique_ptr<TokenSource> open_source(const spec::Source& source, const std::
         case spec::TokenFormat::raw:
             return std::make_unique<RawSource>(source.path, source.raw_type, key);
         case spec::TokenFormat::chat:
-            throw Error{ErrorKind::deck, key + ": format chat cannot be read yet. Use another format."};
+            return std::make_unique<ChatSource>(expand_paths(source.path, key), key);
         case spec::TokenFormat::own:
             throw Error{ErrorKind::deck,
                         key +

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,23 @@ namespace ziggurat::data {
 struct SourceFile {
     const MappedFile* file = nullptr;
     bool is_index = false;  ///< holds positions of documents, so each byte matters and all are hashed
+};
+
+/// Arrangement of a source's tokens in sequences, each of which begins at a multiple of its length.
+struct SequenceLayout {
+    std::int64_t seq = 0;          ///< tokens of a sequence
+    std::int64_t num_trained = 0;  ///< the first sequences; the others are held out for validation
+    std::int64_t num_held_out = 0;
+    std::int64_t num_samples = 0;  ///< samples in all sequences
+    std::int64_t num_filled = 0;   ///< tokens of samples; the other tokens are padding
+    std::int64_t num_cut = 0;      ///< samples whose end is missing, because they were too long
+    std::int64_t num_dropped = 0;  ///< samples that were left out, because they were too long
+
+    /// Returns the share of tokens that are not padding.
+    double fill() const {
+        return static_cast<double>(num_filled) / static_cast<double>((num_trained + num_held_out) * seq);
+    }
+    bool operator==(const SequenceLayout&) const = default;
 };
 
 /// A stream of token ids with random access. Immutable, so several threads may read.
@@ -39,6 +57,15 @@ class TokenSource {
     ///
     /// Needs a document index.
     virtual void mark_document_starts(std::int64_t begin, std::span<std::uint8_t> starts) const;
+
+    /// True if not all tokens count in the loss.
+    virtual bool has_loss_mask() const { return false; }
+
+    /// Sets counts[i] to 1 if token begin + i counts in the loss when it is a target, else to 0.
+    virtual void mark_counted(std::int64_t begin, std::span<std::uint8_t> counts) const;
+
+    /// Returns the arrangement of the tokens in sequences; empty if a sequence may begin at any token.
+    virtual std::optional<SequenceLayout> sequences() const { return std::nullopt; }
 
     /// Returns the file of one token and its position there, for messages.
     virtual std::string location_of(std::int64_t token) const = 0;

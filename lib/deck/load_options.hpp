@@ -29,6 +29,13 @@ struct TokenizerFacts {
 /// Properties of a token source that can be opened.
 struct SourceFacts {
     std::int64_t tokens = 0;
+    /// Arrangement of the samples of conversations in sequences.
+    struct Packed {
+        std::int64_t samples = 0, cut = 0, dropped = 0;
+        std::int64_t trained = 0, held_out = 0;  ///< sequences
+        double fill = 0;                         ///< share of tokens that are not padding
+    };
+    std::optional<Packed> packed = {};
     std::vector<std::string> files = {};  ///< files with its tokens, in order
     /// Reason to suspect that the file differs from its description in the deck, although it is readable.
     struct FormatWarning {
@@ -72,7 +79,8 @@ struct LoadOptions {
     /// is checked.
     /// \param key  key of the source in the deck; messages begin with it
     /// Errors: its Error{deck} becomes an error of the deck
-    std::function<SourceFacts(const spec::Source&, const std::string& key)> read_source = {};
+    std::function<SourceFacts(const spec::Data&, const spec::Source&, const std::string& key)> read_source =
+        {};
     /// Returns true if a token occurs in the first 2^26 of the source; if empty, this is not checked.
     std::function<bool(const spec::Source&, const std::string& key, std::int64_t token)> has_token = {};
     /// Finds validation files that are also training files; if empty, this is not checked.

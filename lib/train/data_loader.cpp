@@ -75,7 +75,7 @@ std::int64_t DataLoader::fill(std::int64_t step,
         copy_into(batch_, slots[m]);
         targets += batch_.num_targets;
     }
-    if (!spec_.data.reset_at_document) {
+    if (!source_.has_masked_targets()) {
         return spec_.train.global_batch * spec_.data.seq;
     }
     if (!counts_) {

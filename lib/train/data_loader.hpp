@@ -31,7 +31,7 @@ class DataLoader {
     ///
     /// Allocates nothing.
     ///
-    /// Collective: over `world` if documents can mask targets (data.reset_at_document), else local
+    /// Collective: over `world` if targets can be masked (BatchSource::has_masked_targets()), else local
     std::int64_t fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Context& world);
 
     /// Returns the source of a sample, as its index in data.train.

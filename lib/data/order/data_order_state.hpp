@@ -24,6 +24,7 @@ struct DataOrderState {
         std::int64_t tokens = 0;  ///< total number
         /// Number of tokens at the start of the source that are trained on; the rest is held out.
         std::int64_t trained = 0;
+        bool is_packed = false;     ///< its tokens are arranged in sequences of `seq` tokens
         std::uint32_t stream = 0;   ///< selects its shuffles; unique among the sources, and permanent
         SourcePosition begin = {};  ///< position of the source at which the order starts
 

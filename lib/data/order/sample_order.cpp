@@ -26,7 +26,8 @@ std::vector<SourcePart> parts_of(const DataOrderState& record) {
         parts.push_back({.source = static_cast<int>(parts.size()),
                          .begin = 0,
                          .end = source.trained,
-                         .weight = source.weight});
+                         .weight = source.weight,
+                         .is_packed = source.is_packed});
     }
     return parts;
 }
@@ -58,7 +59,8 @@ void TrainingOrder::add_part(std::uint64_t seed, std::uint32_t stream, const Sou
     ZG_EXPECTS(seq_ >= 1);
     const std::int64_t windows = parts_[orders_.size()].num_windows(seq_);
     ZG_EXPECTS(windows >= 1);
-    const bool is_shifted = is_shuffled_ && windows >= min_windows_to_shift;
+    const bool is_shifted =
+        is_shuffled_ && !parts_[orders_.size()].is_packed && windows >= min_windows_to_shift;
     orders_.emplace_back(is_shifted ? windows - 1 : windows, seed, stream);
     begins_.push_back(begin_of(begins_.size(), begin));
 }
@@ -66,7 +68,7 @@ void TrainingOrder::add_part(std::uint64_t seed, std::uint32_t stream, const Sou
 TrainingOrder::Begin TrainingOrder::begin_of(std::size_t part, const SourcePosition& source_position) const {
     ZG_EXPECTS(source_position.epoch >= 0 && source_position.tokens >= 0);
     const std::int64_t windows = orders_[part].size();
-    if (is_shuffled_) {
+    if (is_shuffled_ || parts_[part].is_packed) {
         const std::int64_t passed = std::min(windows, source_position.tokens / seq_);
         return {source_position.epoch, passed * seq_, windows - passed};
     }

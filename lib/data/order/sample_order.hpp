@@ -22,6 +22,7 @@ struct SourcePart {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     double weight = 1;
+    bool is_packed = false;  ///< windows begin only at `begin` and multiples of seq after it
 
     /// Returns the number of whole windows of seq + 1 tokens.
     std::int64_t num_windows(std::int64_t seq) const noexcept {
@@ -56,10 +57,10 @@ class SampleOrder {
 /// An epoch of a source visits each of its windows once, in sequence or shuffled. The shuffle depends on
 /// (seed, stream, epoch), where the stream of a part is its index in the list. Shuffled epochs also shift
 /// their windows: all begin 0 to seq - 1 tokens later. A source of 16 or more windows loses one window for
-/// this.
+/// this. Windows of packed sources are never shifted.
 ///
 /// An order that begins inside an epoch uses the rest of it. In sequence, it starts at the next token.
-/// Shuffled, it skips the number of windows that the used tokens amount to.
+/// Shuffled or packed, it skips the number of windows that the used tokens amount to.
 class TrainingOrder final : public SampleOrder {
   public:
     /// \param parts  each holds at least one window

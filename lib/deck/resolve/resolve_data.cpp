@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -60,6 +61,21 @@ void name_sources(Resolution& resolution,
     }
 }
 
+/// Returns true for a template that is a file, and not the name of one in the tokenizer's files.
+bool is_template_file(const std::string& text) {
+    return text.find('/') != std::string::npos || text.ends_with(".jinja");
+}
+
+spec::Source with_chat_settings(Values& values, const std::string& path, spec::Source source) {
+    const auto key = path + ".template";
+    if (values.has(key) && !values.is_keyword(key, "auto")) {
+        const auto text = values.text(key);
+        source.chat_template = is_template_file(text) ? path_from(values, text) : text;
+    }
+    source.loss_on = spec::loss_on_of(values.keyword(path + ".loss_on")).value_or(spec::LossOn::assistant);
+    return source;
+}
+
 std::vector<spec::Source> sources(Resolution& resolution,
                                   const std::string& list,
                                   const std::vector<spec::Source>& held_out = {}) {
@@ -73,11 +89,13 @@ std::vector<spec::Source> sources(Resolution& resolution,
         if (format == spec::TokenFormat::raw) {
             resolution.require(path + ".dtype", "a raw file does not contain the type of its token ids");
         }
-        all.push_back(
+        all.push_back(with_chat_settings(
+            values, path,
             {.format = format.value_or(spec::TokenFormat::text),
              .path = path_from(values, values.text(path + ".path")),
              .weight = values.has(path + ".weight") ? values.real(path + ".weight") : 1,
-             .raw_type = spec::raw_type_of(values.keyword(path + ".dtype")).value_or(spec::RawType::uint16)});
+             .raw_type =
+                 spec::raw_type_of(values.keyword(path + ".dtype")).value_or(spec::RawType::uint16)}));
     }
     name_sources(resolution, list, all, held_out);
     return all;
@@ -99,6 +117,32 @@ void resolve_lengths(Resolution& resolution) {
     } else if (seq_follows || max_seq_follows) {
         // The key to follow has an error, which was already reported.
         values.mark_bad(seq_follows ? "data.seq" : "model.max_seq");
+    }
+}
+
+/// Resolves data.packing, data.long_samples and data.reset_at_document.
+void resolve_packing(Resolution& resolution) {
+    Values& values = resolution.values;
+    spec::Data& data = resolution.run.data;
+    const auto is_chat = [](const spec::Source& source) { return source.format == spec::TokenFormat::chat; };
+    const bool has_chat =
+        std::ranges::any_of(data.train, is_chat) || std::ranges::any_of(data.validation, is_chat);
+    if (resolution.is_auto("data.packing")) {
+        data.packing = has_chat ? spec::Packing::best_fit : spec::Packing::wrapped;
+        const std::string keyword = spec::word_of(data.packing);
+        values.set_resolved("data.packing", keyword, keyword,
+                            has_chat ? "sources of chat" : "no source of chat");
+    } else {
+        data.packing = spec::packing_of(values.keyword("data.packing")).value_or(spec::Packing::wrapped);
+    }
+    data.long_samples =
+        spec::long_samples_of(values.keyword("data.long_samples")).value_or(spec::LongSamples::cut);
+    if (resolution.is_auto("data.reset_at_document")) {
+        data.reset_at_document = has_chat && data.packing == spec::Packing::best_fit;
+        values.set_resolved("data.reset_at_document", data.reset_at_document,
+                            data.reset_at_document ? "true" : "false", "data.packing");
+    } else {
+        data.reset_at_document = values.boolean("data.reset_at_document");
     }
 }
 
@@ -173,7 +217,7 @@ void resolve_data(Resolution& resolution) {
     data.validation =
         sources(resolution, "data.validation", data.held_out > 0 ? data.train : std::vector<spec::Source>{});
     data.shuffle = values.boolean("data.shuffle");
-    data.reset_at_document = values.boolean("data.reset_at_document");
+    resolve_packing(resolution);
     resolve_document_token(resolution);
     resolve_add_bos(resolution);
 }

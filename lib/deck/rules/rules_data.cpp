@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "deck/files/token_file.hpp"
 #include "deck/rules/each_source.hpp"
 #include "deck/rules/rules.hpp"
+#include "spec/token_format.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -20,10 +22,22 @@ void only_raw_files_have_a_dtype(const Resolution& at) {
     });
 }
 
+void expect_tokenizer_of_chat(const Resolution& at, const std::string& path) {
+    if (at.run.data.tokenizer.kind == spec::TokenizerKind::bytes) {
+        at.found.error(at.values.location(path + ".format"), "conversations with the bytes tokenizer",
+                       "bytes have no tokens that begin and end a turn",
+                       "Use tokenizer: {kind: hf, path: PATH}.");
+    }
+}
+
 void tokenizers_match_formats(const Resolution& at) {
     for_each_source(at, [&](const std::string& path, const spec::Source& source) {
         const bool is_text = source.format == spec::TokenFormat::text;
         const auto& tokenizer = at.run.data.tokenizer;
+        if (source.format == spec::TokenFormat::chat) {
+            expect_tokenizer_of_chat(at, path);
+            return;
+        }
         if (source.format == spec::TokenFormat::own ||
             is_text == (tokenizer.kind == spec::TokenizerKind::bytes)) {
             return;
@@ -46,6 +60,38 @@ void tokenizers_match_formats(const Resolution& at) {
     });
 }
 
+void only_conversations_have_a_template(const Resolution& at) {
+    for_each_source(at, [&](const std::string& path, const spec::Source& source) {
+        for (const char* key : {".template", ".loss_on"}) {
+            if (source.format != spec::TokenFormat::chat && at.values.is_written(path + key)) {
+                at.found.error(
+                    at.values.location(path + key),
+                    fmt::format("a {} with the format {}", key + 1, at.values.keyword(path + ".format")),
+                    "only conversations have turns", "Remove it, or use format: chat.");
+            }
+        }
+    });
+}
+
+void packing_fits_the_sources(const Resolution& at) {
+    const auto& data = at.run.data;
+    const auto is_chat = [](const spec::Source& source) { return source.format == spec::TokenFormat::chat; };
+    const bool has_chat =
+        std::ranges::any_of(data.train, is_chat) || std::ranges::any_of(data.validation, is_chat);
+    if (data.packing != spec::Packing::wrapped && !has_chat) {
+        at.found.error(at.values.location("data.packing"),
+                       fmt::format("data.packing is {} without a chat source", spec::word_of(data.packing)),
+                       "other sources are always divided into full sequences",
+                       "Remove it, or use format: chat.");
+    }
+    if (data.packing == spec::Packing::best_fit && has_chat && !data.reset_at_document) {
+        at.found.error(at.values.location("data.reset_at_document"),
+                       "packed samples without data.reset_at_document",
+                       "tokens would attend to other samples in their sequence",
+                       "Remove it, or use data.packing: none or wrapped.");
+    }
+}
+
 void documents_can_be_distinguished(const Resolution& at) {
     if (!at.run.data.reset_at_document || at.run.data.document_token >= 0) {
         return;
@@ -53,10 +99,11 @@ void documents_can_be_distinguished(const Resolution& at) {
     bool is_complained = false;
     for_each_source(at, [&](const std::string&, const spec::Source& source) {
         const bool may_know = source.format == spec::TokenFormat::megatron ||
+                              source.format == spec::TokenFormat::chat ||
                               source.format == spec::TokenFormat::own;  // data::Corpus checks it
         if (!may_know && !is_complained) {
             at.found.error(at.values.location("data.reset_at_document"), "documents cannot be distinguished",
-                           "only megatron files mark documents", "Set data.document_token.");
+                           "only megatron and chat files mark documents", "Set data.document_token.");
             is_complained = true;
         }
     });
@@ -85,7 +132,7 @@ void document_token_is_in_the_sources(const Resolution& at) {
     for_each_source(at, [&](const std::string& path, const spec::Source& source) {
         const bool is_searched = source.format != spec::TokenFormat::own &&
                                  source.format != spec::TokenFormat::megatron &&
-                                 look_for(source).reason.empty();
+                                 source.format != spec::TokenFormat::chat && look_for(source).reason.empty();
         if (is_searched && !at.options.has_token(source, path + ".path", token)) {
             at.found.warning(
                 at.values.location(path + ".path"),
@@ -100,6 +147,8 @@ void document_token_is_in_the_sources(const Resolution& at) {
 constexpr std::array rules = {
     Rule{only_raw_files_have_a_dtype, ""},
     Rule{tokenizers_match_formats, "data.tokenizer"},
+    Rule{only_conversations_have_a_template, ""},
+    Rule{packing_fits_the_sources, "data.packing data.reset_at_document"},
     Rule{documents_can_be_distinguished, "data.reset_at_document data.document_token"},
     Rule{document_token_is_the_tokenizers, "data.document_token data.tokenizer"},
     Rule{document_token_is_in_the_sources, "data.reset_at_document data.document_token"},

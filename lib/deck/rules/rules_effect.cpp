@@ -76,6 +76,10 @@ bool has_one_source(const Resolution& at) {
     return at.run.data.train.size() == 1;
 }
 
+bool packs_no_samples(const Resolution& at) {
+    return at.run.data.packing == spec::Packing::wrapped;
+}
+
 bool joins_documents(const Resolution& at) {
     return !at.run.data.reset_at_document && at.run.data.document_token >= 0;
 }
@@ -154,6 +158,8 @@ constexpr std::array idle_keys = {
          "Remove it, or use kind: hf.", "data.tokenizer"},
     Idle{"data.tokenizer.hash", has_no_tokenizer_file, "data.tokenizer.kind has no file", "Remove it.",
          "data.tokenizer"},
+    Idle{"data.long_samples", packs_no_samples, "no chat source is packed",
+         "Remove it, or use data.packing: best_fit.", "data.packing"},
     Idle{"data.document_token", joins_documents, "data.reset_at_document is false",
          "Remove it, or reset at documents.", "data.reset_at_document"},
     Idle{"validate.batches", validates_nothing, "validate.every = none",

@@ -52,6 +52,16 @@ void expect_windows(const Resolution& at, const std::string& path, std::int64_t 
     }
 }
 
+/// Reports a source of packed samples if no sequence is held out although the deck asks for it.
+void expect_sequences(const Resolution& at, const std::string& path, const SourceFacts::Packed& packed) {
+    if (!is_of_validation(path) && at.run.data.held_out > 0 && packed.held_out == 0) {
+        at.found.error(at.values.location("data.held_out"),
+                       fmt::format("{} has {} samples, none of which is held out", path, packed.samples),
+                       fmt::format("data.held_out is {:.3g} % of them", 100 * at.run.data.held_out),
+                       "Use more data or a larger data.held_out.");
+    }
+}
+
 /// Checks a source of tokens without a file.
 void check_own(const Resolution& at, const std::string& path) {
     if (at.options.brings_tokens) {
@@ -107,7 +117,7 @@ std::string as_problem(std::string sentence, const std::string& key) {
 std::optional<SourceFacts> read(const Resolution& at, const std::string& path, const spec::Source& source) {
     const std::string key = path + ".path";
     try {
-        return at.options.read_source(source, key);
+        return at.options.read_source(at.run.data, source, key);
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::deck) {
             throw;
@@ -158,7 +168,11 @@ void sources_are_what_they_are_called(const Resolution& at) {
                 fmt::format("{} is read as {}", in_quotes(doubt->file), at.values.keyword(path + ".format")),
                 doubt->reason, doubt->advice);
         }
-        expect_windows(at, path, facts->tokens);
+        if (facts->packed) {
+            expect_sequences(at, path, *facts->packed);
+        } else {
+            expect_windows(at, path, facts->tokens);
+        }
         (is_of_validation(path) ? validated : trained).add(path, facts->files);
     });
     if (at.options.find_train_validation_overlap && !validated.names.empty() && !trained.names.empty()) {

@@ -56,6 +56,7 @@ class OrderDiff {
             const auto& present = match_.sources[s];
             is_same = is_same && present.is_same && present.before == static_cast<int>(s) &&
                       was.sources[s].trained == is.sources[s].trained &&
+                      was.sources[s].is_packed == is.sources[s].is_packed &&
                       std::abs(share_of(was, s) - share_of(is, s)) < share_tolerance;
         }
         return is_same;
@@ -72,7 +73,7 @@ class OrderDiff {
         for (std::size_t s = 0; s < next.sources.size(); ++s) {
             const bool goes_on = continues(s);
             next.sources[s].stream = goes_on ? before_.order.sources[before_of(s)].stream : unused++;
-            next.sources[s].begin = goes_on ? places_[before_of(s)] : data::SourcePosition{};
+            next.sources[s].begin = goes_on ? position_in(s) : data::SourcePosition{};
         }
         return next;
     }
@@ -118,6 +119,9 @@ class OrderDiff {
         if (has_other_part()) {
             keys.emplace_back("data.held_out keeps another part");
         }
+        if (was.seq == is.seq && has_other_packing()) {
+            keys.emplace_back("samples are packed differently (data.packing, data.long_samples)");
+        }
         return keys;
     }
 
@@ -129,6 +133,16 @@ class OrderDiff {
                 continue;
             }
             const auto b = before_of(s);
+            if (is_repacked(s)) {
+                reported.push_back(fmt::format(
+                    "'{}' continues at {:.3g} % of its epoch {}, so some of its samples are read a second "
+                    "time in this epoch, and about the same number are skipped",
+                    now_.sources[s].name(),
+                    100 * static_cast<double>(places_[b].tokens) /
+                        static_cast<double>(before_.order.sources[b].trained),
+                    places_[b].epoch + 1));
+                continue;
+            }
             const auto repeated =
                 data::repeated_tokens(order_, static_cast<int>(b), places_[b], after, static_cast<int>(s));
             if (repeated.tokens > 0) {
@@ -146,7 +160,7 @@ class OrderDiff {
     std::vector<std::string> held_out() const {
         std::vector<std::string> reported;
         for (std::size_t s = 0; s < now_.sources.size(); ++s) {
-            if (!continues(s)) {
+            if (!continues(s) || is_packed(s)) {
                 continue;
             }
             const auto& was = before_.order.sources[before_of(s)];
@@ -178,9 +192,43 @@ class OrderDiff {
                (is_same || goes_on_in_place(before_.sources[before_of(source)], now_.sources[source]));
     }
 
+    /// Returns true if the samples of the source are packed, before or now.
+    bool is_packed(std::size_t source) const {
+        return now_.order.sources[source].is_packed || before_.order.sources[before_of(source)].is_packed;
+    }
+
+    /// Returns true if the source has the same samples in other sequences.
+    bool is_repacked(std::size_t source) const {
+        const auto& was = before_.order.sources[before_of(source)];
+        const auto& is = now_.order.sources[source];
+        return is_packed(source) && (was.is_packed != is.is_packed || was.trained != is.trained ||
+                                     before_.order.seq != now_.order.seq);
+    }
+
+    bool has_other_packing() const {
+        for (std::size_t s = 0; s < now_.sources.size(); ++s) {
+            if (match_.sources[s].is_same && is_repacked(s)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Returns the position at which a source continues; if it is repacked, at the same share of its epoch.
+    data::SourcePosition position_in(std::size_t source) const {
+        auto position = places_[before_of(source)];
+        if (is_repacked(source)) {
+            const auto share = static_cast<double>(position.tokens) /
+                               static_cast<double>(before_.order.sources[before_of(source)].trained);
+            position.tokens =
+                static_cast<std::int64_t>(share * static_cast<double>(now_.order.sources[source].trained));
+        }
+        return position;
+    }
+
     bool has_other_part() const {
         for (std::size_t s = 0; s < now_.sources.size(); ++s) {
-            if (match_.sources[s].is_same &&
+            if (match_.sources[s].is_same && !is_packed(s) &&
                 now_.order.sources[s].trained != before_.order.sources[before_of(s)].trained) {
                 return true;
             }

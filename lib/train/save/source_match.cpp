@@ -58,7 +58,8 @@ std::vector<KnownSource> training_sources(std::span<const data::FileFingerprint>
     const auto add = [&] { sources.push_back({.key = fmt::format("data.train[{}].path", sources.size())}); };
     for (const auto& source : order.sources) {
         add();
-        sources.back().tokens = source.tokens;
+        // Sequences of packed sources depend on the deck, so their files alone identify them.
+        sources.back().tokens = source.is_packed ? -1 : source.tokens;
     }
     for (const auto& file : files) {
         if (!file.key.starts_with("data.train[")) {

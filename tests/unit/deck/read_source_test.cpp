@@ -16,7 +16,7 @@ using ::testing::Not;
 class ReadSources : public TinyDeck {
   protected:
     ReadSources() {
-        options_.read_source = [this](const spec::Source& source, const std::string& key) {
+        options_.read_source = [this](const spec::Data&, const spec::Source& source, const std::string& key) {
             asked_.push_back(key);
             if (const auto wrong = wrong_.find(key); wrong != wrong_.end()) {
                 throw Error{wrong->second, key + ": '" + source.path + "' is wrong (so it is). Mend it."};

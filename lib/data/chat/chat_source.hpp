@@ -1,0 +1,55 @@
+/// Samples of conversations as one stream of tokens; each sample is a document.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/chat/sample_file.hpp"
+#include "data/token_source.hpp"
+
+namespace ziggurat::data {
+
+/// Sample files, concatenated.
+///
+/// The first token of a sample never counts in the loss, because no context predicts it.
+class ChatSource final : public TokenSource {
+  public:
+    /// \param paths  sample files, at least one
+    /// \param key    deck key of the source; messages begin with it
+    /// Errors: Error{deck} if a file is not a sample file, or if two files were made by different tokenizers
+    ChatSource(const std::vector<std::string>& paths, const std::string& key);
+
+    std::int64_t num_tokens() const override { return files_.back().end; }
+    void read(std::int64_t begin, std::span<std::int32_t> out) const override;
+    bool has_document_index() const override { return true; }
+    void mark_document_starts(std::int64_t begin, std::span<std::uint8_t> starts) const override;
+    bool has_loss_mask() const override { return true; }
+    void mark_counted(std::int64_t begin, std::span<std::uint8_t> counts) const override;
+    std::string location_of(std::int64_t token) const override;
+    std::vector<SourceFile> files() const override;
+
+    std::int64_t num_samples() const { return files_.back().samples_end; }
+    /// Returns the first token of a sample; num_tokens() for sample num_samples().
+    std::int64_t begin_of(std::int64_t sample) const;
+    /// Returns the share of tokens that count in the loss.
+    double counted_share() const;
+    /// Returns the hash of the tokenizer that made the files, as TextTokenizer::hash().
+    std::uint64_t tokenizer_hash() const { return files_.front().file.header().tokenizer_hash; }
+
+  private:
+    struct Part {
+        SampleFile file;
+        std::int64_t begin = 0, end = 0;                  ///< its tokens in the stream
+        std::int64_t samples_begin = 0, samples_end = 0;  ///< its samples
+    };
+
+    /// Calls `visit(part, begin in the part, position in the range, length)` for each file of a range.
+    template <class Visitor>
+    void for_each_part(std::int64_t begin, std::int64_t length, const Visitor& visit) const;
+
+    std::vector<Part> files_;
+};
+
+}  // namespace ziggurat::data

@@ -1,0 +1,22 @@
+/// Opening of the sources of a deck, as trainings and evaluations read them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/token_source.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::data {
+
+/// Opens a source, not of the format own. Conversations are arranged in sequences by data.packing.
+///
+/// \param key       deck key of its path; messages begin with it
+/// \param held_out  share of its end that is not trained on
+/// Errors: those of open_source(), open_chat() and PackedSource
+std::shared_ptr<const TokenSource> open_arranged(const spec::Data& data,
+                                                 const spec::Source& source,
+                                                 const std::string& key,
+                                                 double held_out);
+
+}  // namespace ziggurat::data

@@ -1,0 +1,111 @@
+#include "data/pack/packing.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+/// Sequences that are being filled, by the number of tokens that they have room for.
+class OpenSequences {
+  public:
+    explicit OpenSequences(std::int64_t seq) : by_room_(seq + 1) {}
+
+    /// Returns the sequence with the least room for `length` tokens, and removes it; -1 if there is none.
+    std::int64_t take(std::int64_t length, std::int64_t& room) {
+        const auto best = rooms_.lower_bound(length);
+        if (best == rooms_.end()) {
+            return -1;
+        }
+        room = *best;
+        auto& sequences = by_room_[room];
+        const std::int64_t sequence = sequences.back();
+        sequences.pop_back();
+        if (sequences.empty()) {
+            rooms_.erase(best);
+        }
+        return sequence;
+    }
+
+    void put(std::int64_t sequence, std::int64_t room) {
+        by_room_[room].push_back(sequence);
+        rooms_.insert(room);
+    }
+
+  private:
+    std::vector<std::vector<std::int64_t>> by_room_;
+    std::set<std::int64_t> rooms_;  // those with a sequence
+};
+
+/// Returns the sequence of each of `samples`, which are sorted by decreasing length.
+std::vector<std::int64_t> best_fit(std::span<const std::int64_t> samples,
+                                   std::span<const std::int64_t> lengths,
+                                   std::int64_t seq) {
+    OpenSequences open{seq};
+    std::vector<std::int64_t> sequence_of(lengths.size(), -1);
+    std::int64_t num_sequences = 0;
+    for (const std::int64_t sample : samples) {
+        const std::int64_t length = std::min(lengths[sample], seq);
+        std::int64_t room = seq;
+        std::int64_t sequence = open.take(length, room);
+        sequence = sequence < 0 ? num_sequences++ : sequence;
+        sequence_of[sample] = sequence;
+        open.put(sequence, room - length);
+    }
+    return sequence_of;
+}
+
+}  // namespace
+
+PackedSamples pack(std::span<const std::int64_t> lengths,
+                   std::int64_t seq,
+                   spec::Packing packing,
+                   spec::LongSamples rule) {
+    ZG_EXPECTS(seq >= 1 && packing != spec::Packing::wrapped);
+    PackedSamples packed;
+    std::vector<std::int64_t> samples;
+    for (std::int64_t sample = 0; sample < std::ssize(lengths); ++sample) {
+        const bool is_long = lengths[sample] > seq;
+        ZG_EXPECTS(!is_long || rule != spec::LongSamples::refuse);
+        if (is_long && rule == spec::LongSamples::drop) {
+            ++packed.num_dropped;
+        } else {
+            packed.num_cut += is_long ? 1 : 0;
+            samples.push_back(sample);
+        }
+    }
+    if (packing == spec::Packing::none) {
+        packed.begins.resize(samples.size() + 1);
+        std::iota(packed.begins.begin(), packed.begins.end(), std::int64_t{0});
+        packed.samples = std::move(samples);
+        return packed;
+    }
+    auto by_length = samples;
+    std::ranges::stable_sort(by_length, std::greater{},
+                             [&](std::int64_t sample) { return std::min(lengths[sample], seq); });
+    const auto sequence_of = best_fit(by_length, lengths, seq);
+    // Sequences get their final numbers in the order of their first samples.
+    std::vector<std::int64_t> number_of(samples.size(), -1);
+    std::vector<std::int64_t> sizes;
+    for (const std::int64_t sample : samples) {
+        auto& number = number_of[sequence_of[sample]];
+        if (number < 0) {
+            number = std::ssize(sizes);
+            sizes.push_back(0);
+        }
+        ++sizes[number];
+    }
+    packed.begins.resize(sizes.size() + 1);
+    std::partial_sum(sizes.begin(), sizes.end(), packed.begins.begin() + 1);
+    packed.samples.resize(samples.size());
+    auto next = packed.begins;
+    for (const std::int64_t sample : samples) {
+        packed.samples[next[number_of[sequence_of[sample]]]++] = sample;
+    }
+    return packed;
+}
+
+}  // namespace ziggurat::data

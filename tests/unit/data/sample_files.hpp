@@ -1,0 +1,27 @@
+/// Sample files for tests.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/chat/sample_file.hpp"
+
+namespace ziggurat::test {
+
+/// A sample: its token ids, and 1 for each that counts in the loss.
+struct TestSample {
+    std::vector<std::int32_t> ids;
+    std::vector<std::uint8_t> counts;
+};
+
+inline void write_samples(const std::string& path,
+                          const std::vector<TestSample>& samples,
+                          std::uint64_t tokenizer_hash = 0) {
+    data::SampleFileWriter writer{path};
+    for (const auto& sample : samples) {
+        writer.add(sample.ids, sample.counts);
+    }
+    writer.complete({.tokenizer_hash = tokenizer_hash});
+}
+
+}  // namespace ziggurat::test
