@@ -11,11 +11,13 @@
 namespace ziggurat::app {
 
 struct InspectOptions : Options {
-    std::string folder;    ///< a run, its ckpt folder, one checkpoint, or a token file
-    bool tensors = false;  ///< list the tensors
-    std::string tensor;    ///< show statistics of this tensor
-    bool verify = false;   ///< verify every byte
-    std::string other;     ///< compare with this checkpoint
+    std::string folder;       ///< a run, its ckpt folder, one checkpoint, a token file or a sample file
+    bool tensors = false;     ///< list the tensors
+    std::string tensor;       ///< show statistics of this tensor
+    bool verify = false;      ///< verify every byte
+    std::string other;        ///< compare with this checkpoint
+    std::string tokenizer;    ///< of a sample file: file or folder, or `bytes`; empty: ids are shown
+    std::int64_t sample = 0;  ///< of a sample file: the number of the sample to show
     bool json = false;
 };
 

@@ -1,5 +1,6 @@
 /// Table rows of the commands that read checkpoints: inspect, sample, eval.
 #include <cmath>
+#include <utility>
 
 #include "app/checkpoint/checkpoint_options.hpp"
 #include "app/command_line/option_rows.hpp"
@@ -27,7 +28,13 @@ std::string problem_of_inspect(const InspectOptions& options, const GivenOptions
         return "no path is given. Name the folder of a run (such as runs/quickstart), a checkpoint or "
                "a token file.";
     }
-    return asked > 1 ? "--tensors, --tensor, --verify and --diff exclude each other. Give one of them." : "";
+    const bool of_samples = given.has("--tokenizer") || given.has("--sample");
+    if (of_samples && std::cmp_less(given.has("--tokenizer") + given.has("--sample"), asked)) {
+        return "--tokenizer and --sample are for sample files. Leave out the options for checkpoints.";
+    }
+    return asked > 1 && !of_samples
+               ? "--tensors, --tensor, --verify and --diff exclude each other. Give one of them."
+               : "";
 }
 
 std::string problem_of_eval(const EvalOptions& options, const GivenOptions& given) {
@@ -116,7 +123,8 @@ CommandRowOf<InspectOptions> inspect_row() {
     return {
         .name = "inspect",
         .doc = "Shows, verifies and compares checkpoints, and shows token files.",
-        .positionals = {{"PATH", "the folder of a run, its ckpt folder, a checkpoint or a token file",
+        .positionals = {{"PATH",
+                         "the folder of a run, its ckpt folder, a checkpoint, or a token or sample file",
                          [](InspectOptions& options, const std::string& value) { options.folder = value; }}},
         .options = {flag("--tensors", &InspectOptions::tensors,
                          "list the tensors: name, shape, type, pieces"),
@@ -127,10 +135,16 @@ CommandRowOf<InspectOptions> inspect_row() {
                     text_option("--diff", "DIR", &InspectOptions::other,
                                 "the folder of a run, or one checkpoint",
                                 "compare with this checkpoint, tensor by tensor; exit code 1 if they differ"),
+                    text_option("--tokenizer", "PATH", &InspectOptions::tokenizer, "a path, or bytes",
+                                "of a sample file: shows the text of a sample instead of its token ids"),
+                    whole("--sample", "N", &InspectOptions::sample, std::int64_t{0}, std::int64_t{1} << 40,
+                          "of a sample file: the sample to show (default 0)"),
                     flag("--json", &InspectOptions::json, "print JSON")},
         .examples = {{"ziggurat inspect runs/quickstart", "list the checkpoints of a run"},
                      {"ziggurat inspect runs/quickstart --verify", "verify all of their bytes"},
-                     {"ziggurat inspect data/train.bin", "header and first tokens of a token file"}},
+                     {"ziggurat inspect data/train.bin", "header and first tokens of a token file"},
+                     {"ziggurat inspect chats.samples --tokenizer model --sample 3",
+                      "a conversation, with the tokens that count in the loss"}},
         .problem = problem_of_inspect};
 }
 
@@ -176,9 +190,10 @@ CommandRowOf<EvalOptions> eval_row() {
         .options = {text_option("--data", "FILE", &EvalOptions::data, "a file, a pattern or a path",
                                 "file, or a pattern such as 'data/*.bin'; megatron: the path without "
                                 "its suffix (default: the run's validation data)"),
-                    one_of("--format", "NAME", &EvalOptions::format, {"text", "llmc", "megatron", "raw"},
-                           "format of --data: text, llmc, megatron or raw (default: text for a byte-level "
-                           "model, and for a run with a tokenizer if the file is not a .bin; else llmc)"),
+                    one_of(
+                        "--format", "NAME", &EvalOptions::format, {"text", "llmc", "megatron", "raw", "chat"},
+                        "format of --data: text, llmc, megatron, raw or chat (default: text for a byte-level "
+                        "model, and for a run with a tokenizer if the file is not a .bin; else llmc)"),
                     one_of("--dtype", "TYPE", &EvalOptions::dtype, {"uint16", "uint32"},
                            "type of a token with --format raw: uint16 or uint32"),
                     text_option(

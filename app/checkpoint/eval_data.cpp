@@ -84,10 +84,10 @@ spec::Data named_data(const EvalOptions& options, const spec::RunSpec& run) {
         throw Error{ErrorKind::deck,
                     fmt::format("--format {} does not fit the model ({}). Use {}.", format,
                                 reads_bytes ? "it reads bytes of text" : "it reads token numbers",
-                                reads_bytes ? "text" : "llmc, megatron or raw, or give --tokenizer PATH")};
+                                reads_bytes ? "text" : "llmc, megatron, raw or chat, or give --tokenizer PATH")};
     }
     spec::Data data = run.data;
-    if (data.reset_at_document && data.document_token < 0 && format != "megatron") {
+    if (data.reset_at_document && data.document_token < 0 && format != "megatron" && format != "chat") {
         throw Error{ErrorKind::deck,
                     fmt::format("--format {} does not mark documents (the model was trained with "
                                 "data.reset_at_document). Use --format megatron.",
@@ -95,6 +95,7 @@ spec::Data named_data(const EvalOptions& options, const spec::RunSpec& run) {
     }
     data.held_out = 0;
     data.train.clear();
+    data.packing = data.reset_at_document ? spec::Packing::best_fit : spec::Packing::none;
     data.validation = {{.format = spec::token_format_of(format).value(),
                         .path = options.data,
                         .raw_type = spec::raw_type_of(options.dtype).value_or(spec::RawType::uint16)}};

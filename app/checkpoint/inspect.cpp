@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/checkpoint/checkpoint_options.hpp"
+#include "app/checkpoint/inspect_samples.hpp"
 #include "app/checkpoint/inspect_text.hpp"
 #include "app/checkpoint/trained_model.hpp"
 #include "app/output/output_style.hpp"
@@ -189,6 +190,9 @@ int show_tokens(const InspectOptions& options) {
                                 "folder of a run, or one checkpoint.",
                                 printable(options.folder))};
     }
+    if (is_sample_path(options.folder)) {
+        return inspect_samples(options);
+    }
     const auto head = data::read_token_file_header(options.folder);
     print(options.json ? json_of(head) : text_of(head));
     return head.problem.empty() ? 0 : static_cast<int>(ErrorKind::deck);
@@ -197,6 +201,12 @@ int show_tokens(const InspectOptions& options) {
 }  // namespace
 
 int inspect(const InspectOptions& options) {
+    if ((options.sample > 0 || !options.tokenizer.empty()) && !is_sample_path(options.folder)) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("'{}' is not a sample file, which --sample and --tokenizer need. 'ziggurat "
+                                "tokenize RECORDS --chat' makes sample files.",
+                                printable(options.folder))};
+    }
     return data::is_token_path(options.folder) ? show_tokens(options)
            : options.verify                    ? verify(options)
            : !options.other.empty()            ? compare(options)
