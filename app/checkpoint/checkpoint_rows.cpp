@@ -141,7 +141,6 @@ CommandRowOf<InspectOptions> inspect_row() {
                           "of a sample file: the sample to show (default 0)"),
                     flag("--json", &InspectOptions::json, "print JSON")},
         .examples = {{"ziggurat inspect runs/quickstart", "list the checkpoints of a run"},
-                     {"ziggurat inspect runs/quickstart --verify", "verify all of their bytes"},
                      {"ziggurat inspect data/train.bin", "header and first tokens of a token file"},
                      {"ziggurat inspect chats.samples --tokenizer model --sample 3",
                       "a conversation, with the tokens that count in the loss"}},

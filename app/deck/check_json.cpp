@@ -59,10 +59,15 @@ std::int64_t tokens_of_step(const spec::RunSpec& run) {
 }
 
 Json packing_json(const PackedSources& packed) {
-    Json json = Json::object();
+    Json json = Json::array();
     for (const auto& [source, of] : packed) {
-        json[source] = {{"samples", of.samples},   {"cut", of.cut},           {"dropped", of.dropped},
-                        {"sequences", of.trained}, {"held_out", of.held_out}, {"fill", of.fill}};
+        json.push_back({{"source", source},
+                        {"samples", of.samples},
+                        {"cut", of.cut},
+                        {"dropped", of.dropped},
+                        {"sequences", of.trained},
+                        {"held_out", of.held_out},
+                        {"fill", of.fill}});
     }
     return json;
 }

@@ -441,6 +441,10 @@ TEST_F(CheckAsJson, HasTheFieldsThatThePageTells) {
     options_.overrides = {"deck_version=1", "precision=bf16", "tiers.device.kind=cuda"};
     options_.machine = "../../../decks/machines/dgx-h100.yaml";
     add_names(json(0), "", names);
+    options_.overrides = {"deck_version=1", "data.tokenizer=none", "model.vocab=100", "data.seq=16",
+                          "data.train=[{format: chat, path: ../bad/parts/chats.samples}]"};
+    options_.machine.clear();
+    add_names(json(0), "", names);
 
     EXPECT_EQ(names, documented_names());
 }

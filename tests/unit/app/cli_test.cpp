@@ -167,6 +167,9 @@ TEST(CommandLine, InspectsAFolder) {
     const auto list = print_line({"inspect", "runs/a", "--json"}).options<InspectOptions>();
     EXPECT_EQ(list.folder, "runs/a");
     EXPECT_TRUE(list.json);
+    EXPECT_EQ(
+        print_line({"inspect", "a", "--sample", "7", "--tokenizer", "b"}).options<InspectOptions>().sample,
+        7);
     EXPECT_TRUE(print_line({"inspect", "--verify", "runs/a"}).options<InspectOptions>().verify);
     EXPECT_TRUE(print_line({"inspect", "runs/a", "--tensors"}).options<InspectOptions>().tensors);
     EXPECT_EQ(print_line({"inspect", "runs/a", "--tensor", "layers.0.gain"}).options<InspectOptions>().tensor,
@@ -206,6 +209,8 @@ TEST(CommandLine, SamplesAndEvaluates) {
 TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
     EXPECT_NE(mismatch({"inspect"}).find("no path is given"), std::string::npos);
     EXPECT_NE(mismatch({"inspect", "a", "b"}).find("'b' is one argument too many"), std::string::npos);
+    EXPECT_NE(mismatch({"inspect", "a", "--verify", "--sample", "2"}).find("are for sample files"),
+              std::string::npos);
     EXPECT_NE(mismatch({"inspect", "a", "--verify", "--diff", "b"}).find("Give one of them"),
               std::string::npos);
     EXPECT_NE(mismatch({"inspect", "a", "--diff", ""}).find("'--diff' takes the folder of a run"),
@@ -289,7 +294,8 @@ std::set<std::string> entries(const std::string& help, const std::string& headin
 TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
     const std::map<std::vector<std::string>, std::set<std::string>> commands{
         {{"train"}, {"--backup", "--help"}},
-        {{"inspect"}, {"--tensors", "--tensor", "--verify", "--diff", "--json", "--help"}},
+        {{"inspect"},
+         {"--tensors", "--tensor", "--verify", "--diff", "--tokenizer", "--sample", "--json", "--help"}},
         {{"sample"},
          {"--prompt", "--tokens", "--tokenizer", "--add-bos", "--temperature", "--top-k", "--top-p", "--stop",
           "--compute", "--kv-cache", "--seed", "--help"}},

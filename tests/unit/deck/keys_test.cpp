@@ -56,6 +56,8 @@ Case of_stage(const std::string& keywords) {
 std::map<std::string, Case> cases() {
     const Overrides numbers{"data.tokenizer.kind=none", "model.vocab=300",
                             "data.train=[{format: llmc, path: tokens.bin}]"};
+    const Overrides conversations{"data.tokenizer.kind=none", "model.vocab=300",
+                                  "data.train=[{format: chat, path: a.samples}]"};
     const Overrides on_nvme{"tiers.nvme.paths=[/tmp]", "tiers.home.optimizer=nvme"};
     const Overrides sampled{"validate.every=10 steps", "data.held_out=10%", "validate.sample.prompt=a"};
     const Overrides validated{"validate.every=10 steps", "data.held_out=10%"};
@@ -157,6 +159,16 @@ std::map<std::string, Case> cases() {
                                             "[{format: raw, path: a, dtype: uint32}]", numbers)},
         {"data.validation[].name", changed("data.validation", "[{format: text, path: a, name: x}]",
                                            "[{format: text, path: a, name: y}]")},
+        {"data.train[].template", changed("data.train", "[{format: chat, path: a, template: x}]",
+                                          "[{format: chat, path: a, template: y}]", numbers)},
+        {"data.train[].loss_on", changed("data.train", "[{format: chat, path: a}]",
+                                         "[{format: chat, path: a, loss_on: all}]", numbers)},
+        {"data.validation[].template", changed("data.validation", "[{format: chat, path: a, template: x}]",
+                                               "[{format: chat, path: a, template: y}]", conversations)},
+        {"data.validation[].loss_on", changed("data.validation", "[{format: chat, path: a}]",
+                                              "[{format: chat, path: a, loss_on: all}]", conversations)},
+        {"data.packing", set_to("data.packing", "none", conversations)},
+        {"data.long_samples", set_to("data.long_samples", "drop", conversations)},
         {"data.held_out", set_to("data.held_out", "10%")},
         {"data.shuffle", set_to("data.shuffle", "false")},
         {"data.reset_at_document",
