@@ -27,6 +27,7 @@ struct ModelChoice {
     std::string tokenizer;  ///< file, or folder that has it; `bytes`; empty: of the run
     std::string add_bos;    ///< auto, true or false; empty: of the run
     std::string compute;    ///< fp32 or bf16; empty: as trained
+    bool average = false;   ///< the average of the weights (train.average) instead of the weights
     std::string kv_cache;   ///< home of the KV cache: device, host, nvme or nvme:DIR; empty: of the run
 };
 

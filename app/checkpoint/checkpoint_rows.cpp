@@ -77,6 +77,11 @@ OptionRowOf<ModelChoice> compute_row() {
                   "precision.compute)");
 }
 
+OptionRowOf<ModelChoice> average_row() {
+    return flag("--average", &ModelChoice::average,
+                "uses the average of the weights (train.average) instead of the weights");
+}
+
 OptionRowOf<ModelChoice> kv_cache_row() {
     return {"--kv-cache", "HOME", "device, host, nvme or nvme:DIR",
             "home of the KV cache: device, host, nvme (the run's folders) or nvme:DIR (default: the run's "
@@ -162,7 +167,7 @@ CommandRowOf<SampleOptions> sample_row() {
                     temperature_row(),
                     whole("--top-k", "N", &SampleOptions::top_k, std::int64_t{1}, std::int64_t{1} << 31,
                           "samples from the N most likely tokens (default: from all)"),
-                    top_p_row(), stop_row(), compute_row(), kv_cache_row(),
+                    top_p_row(), stop_row(), compute_row(), average_row(), kv_cache_row(),
                     whole("--seed", "N", &SampleOptions::seed, std::uint64_t{0}, UINT64_MAX,
                           "seed of the random numbers (default: the run's)")},
         .examples = {{"ziggurat sample runs/quickstart --prompt 'In the'", "200 tokens"},
@@ -186,23 +191,22 @@ CommandRowOf<EvalOptions> eval_row() {
             "Evaluates a checkpoint: loss, perplexity or multiple-choice accuracy, on any number of ranks.",
         .computes = true,
         .positionals = {folder_row()},
-        .options = {text_option("--data", "FILE", &EvalOptions::data, "a file, a pattern or a path",
-                                "file, or a pattern such as 'data/*.bin'; megatron: the path without "
-                                "its suffix (default: the run's validation data)"),
-                    one_of(
-                        "--format", "NAME", &EvalOptions::format, {"text", "llmc", "megatron", "raw", "chat"},
-                        "format of --data: text, llmc, megatron, raw or chat (default: text for a byte-level "
-                        "model, and for a run with a tokenizer if the file is not a .bin; else llmc)"),
-                    one_of("--dtype", "TYPE", &EvalOptions::dtype, {"uint16", "uint32"},
-                           "type of a token with --format raw: uint16 or uint32"),
-                    text_option(
-                        "--task", "FILE", &EvalOptions::task, "a file of JSON lines",
-                        "JSON lines with HellaSwag's fields ctx, endings and label; picks the most likely "
-                        "ending, by sum and by mean of its tokens' log-probabilities"),
-                    tokenizer_row(), add_bos_row(&ModelChoice::add_bos, "the run's data.add_bos"),
-                    text_option("--choices", "FILE", &EvalOptions::choices, "a file",
-                                "with --task: writes the choice of each task to FILE, as JSON lines"),
-                    compute_row(), kv_cache_row(), flag("--json", &EvalOptions::json, "print JSON")},
+        .options =
+            {text_option("--data", "FILE", &EvalOptions::data, "a file, a pattern or a path",
+                         "file, or a pattern such as 'data/*.bin'; megatron: the path without "
+                         "its suffix (default: the run's validation data)"),
+             one_of("--format", "NAME", &EvalOptions::format, {"text", "llmc", "megatron", "raw", "chat"},
+                    "format of --data: text, llmc, megatron, raw or chat (default: text for a byte-level "
+                    "model, and for a run with a tokenizer if the file is not a .bin; else llmc)"),
+             one_of("--dtype", "TYPE", &EvalOptions::dtype, {"uint16", "uint32"},
+                    "type of a token with --format raw: uint16 or uint32"),
+             text_option("--task", "FILE", &EvalOptions::task, "a file of JSON lines",
+                         "JSON lines with HellaSwag's fields ctx, endings and label; picks the most likely "
+                         "ending, by sum and by mean of its tokens' log-probabilities"),
+             tokenizer_row(), add_bos_row(&ModelChoice::add_bos, "the run's data.add_bos"),
+             text_option("--choices", "FILE", &EvalOptions::choices, "a file",
+                         "with --task: writes the choice of each task to FILE, as JSON lines"),
+             compute_row(), average_row(), kv_cache_row(), flag("--json", &EvalOptions::json, "print JSON")},
         .examples = {{"ziggurat eval runs/quickstart", "validation loss and perplexity"},
                      {"mpirun -n 2 ziggurat eval runs/a --data 'data/*.bin' --json",
                       "on token files, on two ranks, with JSON output"},

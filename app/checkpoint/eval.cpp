@@ -120,7 +120,7 @@ std::optional<int> eval_model(const EvalOptions& options, const comm::Context& w
 
 int eval(const EvalOptions& options) {
     return train::on_ranks([&](const comm::Context& world) {
-        return with_trained_model(options.folder, world, [&](TrainedModel& model) {
+        return with_trained_model(options, world, [&](TrainedModel& model) {
             return options.task.empty() ? eval_model(options, world, model)
                                         : eval_task(options, world, model);
         });

@@ -106,7 +106,7 @@ std::optional<int> sample_model(const SampleOptions& options,
 
 int sample(const SampleOptions& options) {
     return train::on_ranks([&](const comm::Context& world) {
-        return with_trained_model(options.folder, world,
+        return with_trained_model(options, world,
                                   [&](TrainedModel& model) { return sample_model(options, world, model); });
     });
 }

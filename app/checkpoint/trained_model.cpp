@@ -105,13 +105,13 @@ bool has_read(TrainedModel& model, const comm::Context& world, const std::functi
     }
 }
 
-int with_trained_model(const std::string& folder,
+int with_trained_model(const ModelChoice& options,
                        const comm::Context& world,
                        const std::function<std::optional<int>(TrainedModel&)>& use) {
     const deck::LoadOptions launch = find_launch(world);
     const auto by = threads_asked() > 0 ? train::ThreadsBy::request : train::ThreadsBy::share_of_cores;
     bool is_reported = false;
-    checkpoint::CheckpointSelector choice{folder, checkpoint::ReadCheck::hashes, print_note};
+    checkpoint::CheckpointSelector choice{options.folder, checkpoint::ReadCheck::hashes, print_note};
     for (;;) {
         int exit_code = 0;
         auto model = open_chosen(choice, world, exit_code);
@@ -126,6 +126,12 @@ int with_trained_model(const std::string& folder,
         const auto& manifest = model->reader.manifest();
         if (!is_agreed(world, exit_code, [&] { load_deck_of(manifest, model->path()); })) {
             return exit_code;
+        }
+        if (options.average) {
+            if (!is_agreed(world, exit_code, [&] { model->reader.use_averages(); })) {
+                return exit_code;
+            }
+            model->reader.use_averages();  // on the other ranks
         }
         auto loaded = load_deck_of(manifest, model->path());
         model->run = std::move(loaded.run);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "app/checkpoint/checkpoint_options.hpp"
 #include "checkpoint/catalogue/read_choice.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "comm/context.hpp"
@@ -27,7 +28,7 @@ struct TrainedModel {
     std::int64_t step() const noexcept { return reader.manifest().progress.step; }
 };
 
-/// Calls `use` with the newest valid checkpoint of a run, or with `folder` if it is a checkpoint.
+/// Calls `use` with the newest valid checkpoint of a run, or with options.folder if it is a checkpoint.
 ///
 /// Rank 0 chooses it for all ranks and prints a note for each checkpoint that it skips. If `use` returns
 /// empty, the training has removed the checkpoint during the read, and `use` is called with the next newest.
@@ -37,7 +38,7 @@ struct TrainedModel {
 ///
 /// Collective: over `world`
 /// Errors:     Error{checkpoint} if this version cannot read the deck in the checkpoint
-int with_trained_model(const std::string& folder,
+int with_trained_model(const ModelChoice& options,
                        const comm::Context& world,
                        const std::function<std::optional<int>(TrainedModel&)>& use);
 

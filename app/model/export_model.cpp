@@ -152,6 +152,9 @@ void export_from(checkpoint::CheckpointReader& reader, const ExportOptions& opti
             fmt::format("'{}' has no adapters to merge (its deck has no train.lora). Leave out --merge.",
                         printable(reader.path()))};
     }
+    if (options.average) {
+        reader.use_averages();
+    }
     const bool is_whole = !model.lora.is_on() || options.merge;
     if (is_whole && !options.base.empty()) {
         throw Error{
@@ -180,10 +183,11 @@ void export_from(checkpoint::CheckpointReader& reader, const ExportOptions& opti
                                                             base_of_adapters(options.base, root));
     const auto copied = copy(companions, tokenizer, options.target);
     progress.end();
-    fmt::print("{}  {} tensors, {} in {} file{}, {}{}{}\nfrom        {}, step {}; in {}\n",
+    fmt::print("{}  {} tensors, {} in {} file{}, {}{}{}\nfrom        {}, step {}{}; in {}\n",
                printable(options.target), made.tensors, format_bytes(made.bytes), made.files,
                made.files == 1 ? "" : "s", type == spec::DType::f32 ? "f32" : "bf16", reason, copied,
                printable(reader.path()), format_grouped(reader.manifest().progress.step),
+               options.average ? ", the average of the weights" : "",
                format_duration(seconds_between(begin_ns, monotonic_ns())));
 }
 

@@ -20,6 +20,7 @@ struct ExportOptions : Options {
     std::string target;                        ///< folder of a model
     std::string dtype;                         ///< number type; empty: of the imported model, or as computed
     std::string base;                          ///< base of adapters; empty: recorded by the run
+    bool average = false;                      ///< the average of the weights instead of the weights
     bool merge = false;                        ///< merge adapters into their weights
     std::int64_t shard_bytes = 5'000'000'000;  ///< maximum size of tensors per file
 };

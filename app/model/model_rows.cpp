@@ -63,6 +63,8 @@ CommandRowOf<ExportOptions> export_row() {
                         "--base", "NAME", &ExportOptions::base, "a name of the Hugging Face Hub, or a folder",
                         "base model that is named in adapter files (default: the one the run began with)"),
                     shard_row(),
+                    flag("--average", &ExportOptions::average,
+                         "exports the average of the weights (train.average) instead of the weights"),
                     flag("--merge", &ExportOptions::merge,
                          "add adapters (train.lora) to their weights (default: write the adapters only, in "
                          "PEFT's layout)")},

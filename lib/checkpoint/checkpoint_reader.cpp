@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/units.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/convert.hpp"
@@ -214,7 +215,31 @@ bool CheckpointReader::is_in_place() const {
     return files_->is_in_place();
 }
 
-void CheckpointReader::read(std::span<const PieceTarget> targets) {
+void CheckpointReader::use_averages() {
+    for (const auto& stored : manifest_.pieces) {
+        if (stored.piece.kind == PieceKind::average) {
+            averaged_.insert(stored.piece.tensor);
+        }
+    }
+    if (averaged_.empty()) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("'{}' has no average of the weights (train.average was not set). Leave out "
+                                "--average.",
+                                printable(path_))};
+    }
+}
+
+void CheckpointReader::read(std::span<const PieceTarget> asked) {
+    std::vector<PieceTarget> averages;
+    if (!averaged_.empty()) {
+        averages.assign(asked.begin(), asked.end());
+        for (auto& target : averages) {
+            auto& piece = target.piece;
+            const bool is_averaged = piece.kind == PieceKind::weights && averaged_.contains(piece.tensor);
+            piece.kind = is_averaged ? PieceKind::average : piece.kind;
+        }
+    }
+    const std::span<const PieceTarget> targets = averaged_.empty() ? asked : averages;
     const std::vector<FilePlan> plans = plan_reading(manifest_, targets, path_);
     if (plans.empty()) {
         return;

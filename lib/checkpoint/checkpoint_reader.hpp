@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -61,6 +62,13 @@ class CheckpointReader {
     /// is not stored; Error{resource} on I/O errors
     void read(std::span<const PieceTarget> targets);
 
+    /// Makes read() return the average of a tensor instead of its weights, if the checkpoint has it.
+    ///
+    /// Frozen tensors have no average; their weights are read.
+    ///
+    /// Errors: Error{deck} if the checkpoint has no averages
+    void use_averages();
+
     /// Sets a callback for progress.
     ///
     /// read() calls it for each block, on its reader threads, with block bytes done and in total. The
@@ -85,6 +93,7 @@ class CheckpointReader {
     std::unique_ptr<CheckpointFiles> files_;
     Manifest manifest_;
     std::int64_t bytes_read_ = 0;
+    std::set<std::string> averaged_;  ///< tensors whose average is read instead of their weights
     std::function<void(std::int64_t, std::int64_t)> on_progress_;
     /// Readers of two threads, kept between calls because closing a queue takes many milliseconds.
     std::array<std::unique_ptr<RangeReader>, 2> ranges_;

@@ -23,6 +23,14 @@ void adamw_update(const device::Stream& stream,
                                parameters);
 }
 
+void average_weights(const device::Stream& stream,
+                     ObjectAddress<const StepInputs> inputs,
+                     VectorAddress<const float> weights,
+                     VectorAddress<float> average) {
+    ZG_EXPECTS(!inputs.empty() && weights.size() == average.size());
+    launch<average_weights>(stream, inputs, weights, average);
+}
+
 template decltype(adamw_update<float, float>) adamw_update<float, float>;
 template decltype(adamw_update<float, tensor::bfloat16>) adamw_update<float, tensor::bfloat16>;
 template decltype(adamw_update<tensor::bfloat16, float>) adamw_update<tensor::bfloat16, float>;

@@ -1,4 +1,4 @@
-/// One update of Adam with decoupled weight decay.
+/// One update of Adam with decoupled weight decay, and of the average of the weights.
 #pragma once
 
 #include "device/stream.hpp"
@@ -36,5 +36,18 @@ void adamw_update(const device::Stream& stream,
                   VectorAddress<float> m,
                   VectorAddress<float> v,
                   VectorAddress<T> parameters);
+
+/// Computes average = inputs->average_keep * average + inputs->average_take * weights.
+///
+/// Computes nothing if inputs->skip is set. If average_keep is 0 and average_take 1, the average becomes a
+/// copy of the weights.
+///
+/// Shapes:  both vectors of one length
+/// Numerics: as adamw_update()
+/// Errors:  Error{internal} if lengths disagree
+void average_weights(const device::Stream& stream,
+                     ObjectAddress<const StepInputs> inputs,
+                     VectorAddress<const float> weights,
+                     VectorAddress<float> average);
 
 }  // namespace ziggurat::kernels

@@ -106,7 +106,7 @@ StateBytes count_state_bytes(const spec::RunSpec& run) {
                       run.parallel.data};
     StateBytes bytes;
     for (const auto kind : state_kinds) {
-        if (!is_kept(kind, run.precision)) {
+        if (!is_kept(kind, run)) {
             continue;
         }
         const auto numbers = is_of_frozen(kind) ? frozen : trained;

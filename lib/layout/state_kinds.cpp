@@ -16,6 +16,8 @@ const char* to_string(PieceKind kind) {
             return "first_moment";
         case PieceKind::second_moment:
             return "second_moment";
+        case PieceKind::average:
+            return "average";
     }
     return "";
 }
@@ -30,13 +32,15 @@ std::optional<PieceKind> piece_kind_named(std::string_view name) {
     return std::nullopt;
 }
 
-bool is_kept(StateKind kind, const spec::Precision& precision) {
+bool is_kept(StateKind kind, const spec::RunSpec& run) {
     switch (row_of(kind).presence) {
         case Presence::trained:
         case Presence::frozen:
             return true;
         case Presence::trained_if_bf16:
-            return has_master(precision);
+            return has_master(run.precision);
+        case Presence::trained_if_averaged:
+            return run.train.average.is_on();
         case Presence::within_step:
             return false;
     }

@@ -20,13 +20,24 @@
 namespace ziggurat::layout {
 
 /// Kind of state. `none` marks bytes that are not state, such as activations.
-enum class StateKind { none, parameters, frozen, gradients, master, first_moment, second_moment, secondary };
+enum class StateKind {
+    none,
+    parameters,
+    frozen,
+    gradients,
+    master,
+    first_moment,
+    second_moment,
+    average,  ///< average of the master weights over the steps
+    secondary
+};
 
 /// Kinds of pieces in a checkpoint; each has its own files.
 enum class PieceKind {
     weights,  ///< the master weights, or the parameters of a frozen tensor
     first_moment,
     second_moment,
+    average,
 };
 
 /// Groups of kinds with one shard degree (`sharding.*`), home (`tiers.*`) and line of the memory table.
@@ -37,10 +48,11 @@ enum class StateElement { compute, gradient, f32 };
 
 /// The tensors that have the kind, and the time for which a program keeps it.
 enum class Presence {
-    trained,          ///< trained tensors, from step to step
-    trained_if_bf16,  ///< the same if the compute type is not f32; otherwise parameters are the master
-    frozen,           ///< tensors that train.only leaves out, from step to step
-    within_step,      ///< never between steps: a pass creates it and its last reader ends it
+    trained,              ///< trained tensors, from step to step
+    trained_if_bf16,      ///< the same if the compute type is not f32; otherwise parameters are the master
+    trained_if_averaged,  ///< the same with train.average
+    frozen,               ///< tensors that train.only leaves out, from step to step
+    within_step,          ///< never between steps: a pass creates it and its last reader ends it
 };
 
 /// Values before the first step.
@@ -55,8 +67,9 @@ enum class Restore {
     read,  ///< from the checkpoint; a checkpoint without them is rejected
     /// The same, but rounded from the master if it exists; then only the master is saved.
     read_or_rounded,
-    read_or_zero,  ///< from the checkpoint; zero for tensors that were frozen when it was written
-    written,       ///< by the next step, before any op reads them
+    read_or_zero,     ///< from the checkpoint; zero for tensors that were frozen when it was written
+    read_or_weights,  ///< from the checkpoint; copies of the weights if it has no average of the tensor
+    written,          ///< by the next step, before any op reads them
 };
 
 /// One row of the table.
@@ -133,6 +146,15 @@ constexpr StateKindRow row_of(StateKind kind) {
                     .start = InitialContent::zero,
                     .restore = Restore::read_or_zero,
                     .is_communicated = false};
+        case StateKind::average:
+            return {.name = "average",
+                    .group = StateGroup::optimizer,
+                    .element = StateElement::f32,
+                    .presence = Presence::trained_if_averaged,
+                    .piece = PieceKind::average,
+                    .start = InitialContent::drawn,
+                    .restore = Restore::read_or_weights,
+                    .is_communicated = false};
         case StateKind::secondary:  // hpZ's second copy of the parameters, for backward
             return {.name = "secondary",
                     .group = StateGroup::parameters,
@@ -174,7 +196,7 @@ inline constexpr auto state_kinds = [] {
 
 /// Returns `parameters`, `first_moment` ...; empty for `none`.
 const char* to_string(StateKind kind);
-/// Returns `weights`, `first_moment` or `second_moment`.
+/// Returns `weights`, `first_moment`, `second_moment` or `average`.
 const char* to_string(PieceKind kind);
 /// Returns the kind of that name; empty if it does not exist.
 std::optional<PieceKind> piece_kind_named(std::string_view name);
@@ -184,7 +206,7 @@ constexpr bool is_of_frozen(StateKind kind) {
     return kind != StateKind::none && row_of(kind).presence == Presence::frozen;
 }
 
-/// True for the master weights and the moments.
+/// True for the master weights, the moments and the average.
 constexpr bool is_optimizer_state(StateKind kind) {
     return kind != StateKind::none && row_of(kind).group == StateGroup::optimizer;
 }
@@ -194,7 +216,7 @@ constexpr bool is_communicated(StateKind kind) {
     return kind != StateKind::none && row_of(kind).is_communicated;
 }
 
-/// True for parameters of a new run, and their master.
+/// True for parameters of a new run, their master and their average.
 constexpr bool is_drawn_at_start(StateKind kind) {
     return kind != StateKind::none && row_of(kind).start == InitialContent::drawn;
 }
@@ -225,7 +247,7 @@ constexpr bool has_master(const spec::Precision& precision) {
 }
 
 /// Returns true if a run keeps `kind` between steps, for the tensors that have it.
-bool is_kept(StateKind kind, const spec::Precision& precision);
+bool is_kept(StateKind kind, const spec::RunSpec& run);
 
 /// Returns the element type of a kind. \pre kind is not `none`
 spec::DType type_of(StateKind kind, const spec::Precision& precision);

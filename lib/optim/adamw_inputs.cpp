@@ -22,6 +22,7 @@ double bias_correction(double beta, std::int64_t update) {
 }  // namespace
 
 kernels::StepInputs make_step_inputs(const spec::Optimizer& optimizer,
+                                     const spec::Average& average,
                                      double rate,
                                      std::int64_t step,
                                      std::int64_t update,
@@ -33,6 +34,11 @@ kernels::StepInputs make_step_inputs(const spec::Optimizer& optimizer,
     inputs.inverse_bias1 = static_cast<float>(1 / bias_correction(optimizer.beta1, update));
     inputs.inverse_sqrt_bias2 = static_cast<float>(1 / std::sqrt(bias_correction(optimizer.beta2, update)));
     inputs.loss_scale = num_targets > 0 ? static_cast<float>(1 / static_cast<double>(num_targets)) : 0.0f;
+    if (average.is_on() && update > average.from) {
+        const kernels::Decay decay{average.decay};
+        inputs.average_keep = decay.keep;
+        inputs.average_take = decay.take;
+    }
     return inputs;
 }
 

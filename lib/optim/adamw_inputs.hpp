@@ -13,9 +13,11 @@ namespace ziggurat::optim {
 /// \param rate         learning rate of the step
 /// \param update       number of this update, from 1. Steps that were skipped for a non-finite gradient made
 ///                     no update; bias corrections count updates
+/// \param average      of the weights: it is a copy of them up to update number average.from
 /// \param num_targets  target tokens of the whole global batch, >= 0; if 0, the loss scale is 0
 /// Numerics: double, each number rounded once to float
 kernels::StepInputs make_step_inputs(const spec::Optimizer& optimizer,
+                                     const spec::Average& average,
                                      double rate,
                                      std::int64_t step,
                                      std::int64_t update,

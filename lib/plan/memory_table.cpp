@@ -127,7 +127,7 @@ std::string detail_of_optimizer(const spec::RunSpec& spec) {
     };
     std::map<spec::DType, Kinds> by_type;
     for (const auto kind : layout::state_kinds) {
-        if (!layout::is_optimizer_state(kind) || !layout::is_kept(kind, spec.precision)) {
+        if (!layout::is_optimizer_state(kind) || !layout::is_kept(kind, spec)) {
             continue;
         }
         auto& kinds = by_type[layout::type_of(kind, spec.precision)];

@@ -222,8 +222,9 @@ void TrainingLoop::one_step() {
     times().add(data_activity_, data_seconds);
     report.stall(data_stall) = data_seconds;
 
-    assembly_.step_inputs() = optim::make_step_inputs(spec_.optimizer, course_.rate(step_, tokens_), step_,
-                                                      step_ - skips_.skipped() + 1, targets);
+    assembly_.step_inputs() =
+        optim::make_step_inputs(spec_.optimizer, spec_.train.average, course_.rate(step_, tokens_), step_,
+                                step_ - skips_.skipped() + 1, targets);
     report.lr = static_cast<double>(assembly_.step_inputs().learning_rate);
     assembly_.limit(spikes_.limits(targets));
     account_.begin_step(step_);

@@ -32,6 +32,7 @@ __global__ void numbers(const float* x, float* y, tensor::bfloat16* narrow, Exac
 __global__ void update(AdamW adamw, const StepInputs* inputs, const float* g, float* m, float* v, float* w) {
     const auto i = threadIdx.x;
     const AdamWFactors factors{adamw, 0.1f, 1.0f, *inputs};
+    w[1] = averaged(*inputs, w[1], w[0]);
     w[i] = updated(factors, w[i], g[i], m[i], v[i]);
 }
 

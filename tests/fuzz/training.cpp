@@ -150,8 +150,9 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
             fill(slots[m], run, step * batch + mine + static_cast<std::int64_t>(m) * run.train.micro_batch);
         }
         auto inputs = optim::make_step_inputs(
-            run.optimizer, optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step), step,
-            updates + 1, targets_of_step(run, step));
+            run.optimizer, run.train.average,
+            optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step), step, updates + 1,
+            targets_of_step(run, step));
         const bool is_non_finite = step + 1 == course.non_finite_step;
         std::uint64_t before = 0;
         if (is_non_finite) {
@@ -190,6 +191,7 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
     outcome.bytes_moved = assembly.bytes_moved();
     outcome.bytes_by_link = assembly.bytes_by_link();
     outcome.weights_hash = assembly.weights_hash();
+    outcome.average_hash = assembly.weights_hash(layout::PieceKind::average);
     outcome.evaluated_losses_hash = hash_of_losses(assembly, run, run.train.steps * batch + mine);
     return outcome;
 }
@@ -218,6 +220,10 @@ std::string TrainingOutcome::first_difference(const TrainingOutcome& expected) c
     if (weights_hash != expected.weights_hash) {
         return fmt::format("the weights after {} steps have the hash {:016x} and should have {:016x}",
                            loss_sums.size(), weights_hash, expected.weights_hash);
+    }
+    if (average_hash != expected.average_hash) {
+        return fmt::format("the average of the weights has the hash {:016x} and should have {:016x}",
+                           average_hash, expected.average_hash);
     }
     if (evaluated_losses_hash != expected.evaluated_losses_hash) {
         return "the losses of a batch after the last step differ";

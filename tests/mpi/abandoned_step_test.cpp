@@ -87,6 +87,7 @@ TEST(AbandonedStepOfStages, IsTheNextOneWhereOthersDoNotHearOfThisOne) {
         EXPECT_GT(outcome.abandoned, 0);
         EXPECT_EQ(outcome.losses, expected.losses);
         EXPECT_EQ(outcome.weights_hash, expected.weights_hash);
+        EXPECT_EQ(outcome.average_hash, expected.average_hash);
     }
 }
 
@@ -129,6 +130,7 @@ TEST_P(AbandonedStep, LeavesTheStateOfTheStepBefore) {
         EXPECT_EQ(outcome.losses, expected.losses);
         EXPECT_EQ(outcome.norms, expected.norms);
         EXPECT_EQ(outcome.weights_hash, expected.weights_hash);
+        EXPECT_EQ(outcome.average_hash, expected.average_hash);
     }
 }
 

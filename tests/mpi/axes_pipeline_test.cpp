@@ -139,6 +139,7 @@ void expect_same_bits(const TinyOutcome& ours, const TinyOutcome& expected) {
     EXPECT_EQ(ours.losses, expected.losses);
     EXPECT_EQ(ours.norms, expected.norms);
     EXPECT_EQ(ours.weights_hash, expected.weights_hash);
+    EXPECT_EQ(ours.average_hash, expected.average_hash);
     EXPECT_EQ(ours.evaluated, expected.evaluated);
 }
 

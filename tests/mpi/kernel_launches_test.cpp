@@ -78,6 +78,7 @@ const std::map<std::string, std::string>& kernels_by_function() {
         {"add_squares", "sum_of_squares"},
         {"move_carries_on", "sum_of_squares"},
         {"update", "adamw_update"},
+        {"average_packs", "average_weights"},
     };
     return kernels;
 }

@@ -34,8 +34,8 @@ double norm_of(const spec::RunSpec& run) {
         std::ranges::fill(slot.samples, 0);
     }
     assembly.step_inputs() =
-        optim::make_step_inputs(run.optimizer, optim::learning_rate(run.schedule, run.optimizer.lr, 1, 0), 0,
-                                1, run.train.global_batch * run.data.seq);
+        optim::make_step_inputs(run.optimizer, {}, optim::learning_rate(run.schedule, run.optimizer.lr, 1, 0),
+                                0, 1, run.train.global_batch * run.data.seq);
     assembly.train_executor().run_step();
     assembly.train_executor().finish();
     return assembly.outcome().grad_norm;

@@ -68,6 +68,7 @@ void expect_same_bits(const TinyOutcome& ours, const TinyOutcome& expected) {
     EXPECT_TRUE(same_bits(ours.losses, expected.losses));
     EXPECT_TRUE(same_bits(ours.norms, expected.norms));
     EXPECT_EQ(ours.weights_hash, expected.weights_hash);
+    EXPECT_EQ(ours.average_hash, expected.average_hash);
     EXPECT_TRUE(same_bits(ours.evaluated, expected.evaluated));
 }
 

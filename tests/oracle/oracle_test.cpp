@@ -136,8 +136,9 @@ struct Trained {
     /// Returns the mean loss before the update.
     double step(std::int64_t index) {
         assembly.step_inputs() = optim::make_step_inputs(
-            spec.optimizer, optim::learning_rate(spec.schedule, spec.optimizer.lr, spec.train.steps, index),
-            index, index + 1, targets);
+            spec.optimizer, spec.train.average,
+            optim::learning_rate(spec.schedule, spec.optimizer.lr, spec.train.steps, index), index, index + 1,
+            targets);
         assembly.train_executor().run_step();
         return assembly.outcome().loss_sum / double(targets);
     }

@@ -46,7 +46,7 @@ TEST(SlowMoments, AreThoseOfPyTorch) {
 
         for (std::int64_t step = 0; step < steps; ++step) {
             const auto inputs = make_step_inputs(
-                optimizer, optim::learning_rate(constant, optimizer.lr, steps, step), step, step + 1, 1);
+                optimizer, {}, optim::learning_rate(constant, optimizer.lr, steps, step), step, step + 1, 1);
             const auto begin = static_cast<std::size_t>(step) * size;
             kernels::adamw_update<float, float>(
                 stream, {optimizer.beta1, optimizer.beta2, optimizer.epsilon}, weight_decay, 1, &inputs,

@@ -96,6 +96,7 @@ spec::RunSpec tiny_run(const std::string& family,
     run.parallel.ranks = run.parallel.ranks_per_node = run.parallel.data = ranks;
     run.parallel.threads = 1;
     run.sharding.sum_group = ranks;
+    run.train.average = {.decay = 0.75, .from = 1};
     run.optimizer.lr = 1e-3;
     run.schedule.kind = spec::ScheduleKind::constant;
     run.tiers.device = device_kind_for_tests();
@@ -142,8 +143,9 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
             fill(slots[m], run, first + static_cast<std::int64_t>(m) * run.train.micro_batch, step);
         }
         assembly.step_inputs() = optim::make_step_inputs(
-            run.optimizer, optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step), step,
-            step + 1, targets);
+            run.optimizer, run.train.average,
+            optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step), step, step + 1,
+            targets);
         assembly.train_executor().run_step();
         if (assembly.outcome().is_abandoned) {
             --step;  // it does not count, and is repeated
@@ -160,6 +162,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     }
     assembly.train_executor().finish();
     outcome.weights_hash = assembly.weights_hash();
+    outcome.average_hash = assembly.weights_hash(layout::PieceKind::average);
     fill(assembly.evaluate_slot(), run, first, run.train.steps);
     assembly.evaluator().run_step();
     assembly.evaluator().finish();

@@ -60,6 +60,8 @@ struct IdleKey {
 constexpr std::array idle_keys = {
     IdleKey{"train.spikes.window", "train.spikes.action", "off"},
     IdleKey{"train.spikes.z", "train.spikes.action", "off"},
+    IdleKey{"train.average.decay", "train.average.kind", "none"},
+    IdleKey{"train.average.from", "train.average.kind", "none"},
     IdleKey{"optimizer.clip.norm", "optimizer.clip.policy", "off"},
     IdleKey{"data.document_token", "data.reset_at_document", "false"},
 };

@@ -101,6 +101,10 @@ void resolve_train(Resolution& resolution) {
                     .window = values.integer("train.spikes.window"),
                     .z = values.real("train.spikes.z")};
     train.stop_when = stop_when(values);
+    if (values.is_keyword("train.average.kind", "ema")) {
+        train.average = {.decay = values.real("train.average.decay"),
+                         .from = resolution.steps_of("train.average.from")};
+    }
 }
 
 }  // namespace ziggurat::deck

@@ -68,6 +68,10 @@ bool looks_for_no_spikes(const Resolution& at) {
     return at.run.train.spikes.action == spec::SpikeAction::off;
 }
 
+bool averages_nothing(const Resolution& at) {
+    return !at.run.train.average.is_on();
+}
+
 bool stops_by_no_patience(const Resolution& at) {
     return at.run.train.stop_when.patience == 0;
 }
@@ -152,6 +156,10 @@ constexpr std::array idle_keys = {
          "Remove it, or set the action.", "train.spikes"},
     Idle{"train.spikes.z", looks_for_no_spikes, "train.spikes.action is off", "Remove it, or set the action.",
          "train.spikes"},
+    Idle{"train.average.decay", averages_nothing, "train.average.kind is none",
+         "Remove it, or use kind: ema.", "train.average"},
+    Idle{"train.average.from", averages_nothing, "train.average.kind is none", "Remove it, or use kind: ema.",
+         "train.average"},
     Idle{"train.stop_when.min_delta", stops_by_no_patience, "train.stop_when.patience = none",
          "Remove it, or set the patience, for instance to 3.", "train.stop_when"},
     Idle{"data.tokenizer.path", has_no_tokenizer_file, "data.tokenizer.kind has no file",

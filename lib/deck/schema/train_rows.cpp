@@ -50,6 +50,19 @@ constexpr Row rows[] = {
      .on_resume = warned, .from_here = "other steps count as spikes",
      .doc = "Threshold of a spike, in standard deviations above the mean of those steps."},
 
+    {.path = "train.average", .shorthand = "kind",
+     .doc = "An average of the weights over the steps, a state of its own. export, eval and sample take it with "
+            "--average."},
+    {.path = "train.average.kind", .type = Type::keyword, .fallback = "none", .keywords = "none ema",
+     .on_resume = warned, .from_here = "an average that the checkpoint does not have begins as a copy of the weights",
+     .doc = "ema: after each update, average = decay * average + (1 - decay) * weights, in float32."},
+    {.path = "train.average.decay", .type = Type::real, .fallback = "0.999", .min = 0.01, .max = 0.9999999,
+     .on_resume = warned, .from_here = "the average has another decay",
+     .doc = "Factor of the previous average."},
+    {.path = "train.average.from", .type = Type::training_length, .fallback = "0 steps",
+     .on_resume = warned, .from_here = "the average begins at another step",
+     .doc = "Length of training up to which the average is a copy of the weights."},
+
     {.path = "train.stop_when",
      .doc = "Early stopping by the validation loss (validate.every). The run then counts as finished."},
     {.path = "train.stop_when.patience", .type = Type::integer, .fallback = "none", .keywords = "none", .noun = "validations",

@@ -80,6 +80,31 @@ __global__ void __launch_bounds__(256) update(AdamW adamw,
     }
 }
 
+/// One thread for each `pack` elements; the last thread handles the rest.
+__global__ void __launch_bounds__(256) average_packs(
+    const StepInputs* inputs, const float* weights, float* average, std::int64_t count, bool is_aligned) {
+    const auto begin = thread_of_grid() * pack;
+    if (begin >= count || inputs->skip != 0) {
+        return;
+    }
+    const StepInputs factors = *inputs;
+    const auto end = begin + pack < count ? begin + pack : count;
+    if (is_aligned && end - begin == pack) {
+        float weight[pack], mean[pack];
+        load_pack(weights + begin, weight);
+        load_pack(average + begin, mean);
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            mean[i] = averaged(factors, mean[i], weight[i]);
+        }
+        store_pack(average + begin, mean);
+        return;
+    }
+    for (auto i = begin; i < end; ++i) {
+        average[i] = averaged(factors, average[i], weights[i]);
+    }
+}
+
 }  // namespace
 
 template <class T, class G>
@@ -104,6 +129,16 @@ void adamw_update(const device::Stream& stream,
                 are_aligned(of.master, of.gradient, of.m, of.v, of.parameters));
 }
 
+void average_weights(const device::Stream& stream,
+                     const StepInputs* inputs,
+                     std::span<const float> weights,
+                     std::span<float> average) {
+    const auto count = static_cast<std::int64_t>(average.size());
+    launch_grid(stream, "average_weights", a_thread_each((count + pack - 1) / pack), average_packs, inputs,
+                weights.data(), average.data(), count, are_aligned(weights.data(), average.data()));
+}
+
+ZG_REGISTER_CUDA_KERNEL(average_weights);
 ZG_REGISTER_CUDA_KERNEL(adamw_update<float, float>);
 ZG_REGISTER_CUDA_KERNEL(adamw_update<float, tensor::bfloat16>);
 ZG_REGISTER_CUDA_KERNEL(adamw_update<tensor::bfloat16, float>);

@@ -62,4 +62,9 @@ ZG_ELEMENT inline float updated(
     return std::fma(-f.learning_rate, std::fma(f.weight_decay, weight, step), weight);
 }
 
+/// Returns the new average of a weight.
+ZG_ELEMENT inline float averaged(const StepInputs& inputs, float average, float weight) noexcept {
+    return std::fma(inputs.average_keep, average, inputs.average_take * weight);
+}
+
 }  // namespace ziggurat::kernels

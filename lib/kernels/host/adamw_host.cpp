@@ -82,6 +82,13 @@ void update_block(AdamWFactors factors, Operands<T, G> of, std::int64_t count) {
     }
 }
 
+void average_block(StepInputs inputs, const float* weights, float* average, std::int64_t count) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) {
+        average[i] = averaged(inputs, average[i], weights[i]);
+    }
+}
+
 }  // namespace
 
 template <class T, class G>
@@ -115,6 +122,20 @@ void adamw_update(const device::Stream&,
     });
 }
 
+void average_weights(const device::Stream&,
+                     const StepInputs* inputs,
+                     std::span<const float> weights,
+                     std::span<float> average) {
+    if (inputs->skip != 0) {
+        return;
+    }
+    const StepInputs factors = *inputs;
+    for_blocks("ziggurat::average_weights", std::ssize(average), [=](std::int64_t begin, std::int64_t count) {
+        average_block(factors, weights.data() + begin, average.data() + begin, count);
+    });
+}
+
+ZG_REGISTER_HOST_KERNEL(average_weights);
 ZG_REGISTER_HOST_KERNEL(adamw_update<float, float>);
 ZG_REGISTER_HOST_KERNEL(adamw_update<float, tensor::bfloat16>);
 ZG_REGISTER_HOST_KERNEL(adamw_update<tensor::bfloat16, float>);

@@ -14,6 +14,8 @@ struct StepInputs {
     float inverse_bias1 = 1;       ///< 1 / (1 - beta1^t), t = number of updates including this one
     float inverse_sqrt_bias2 = 1;  ///< 1 / sqrt(1 - beta2^t)
     float loss_scale = 1;          ///< 1 / target tokens of the global batch
+    float average_keep = 0;        ///< factor of the weights' average; 0: it becomes a copy of the weights
+    float average_take = 1;        ///< factor of the weights that are added to it
     float gradient_scale = 1;      ///< the clip factor; written by the norm op
     std::int32_t skip = 0;  ///< 1: the update is not applied (a non-finite gradient); written by the norm op
 };

@@ -68,6 +68,7 @@ Role gradient_of(Role role) {
         case Role::master:
         case Role::first_moment:
         case Role::second_moment:
+        case Role::average:
         case Role::parameters:
         case Role::passing:
         case Role::step_inputs:

@@ -69,6 +69,7 @@ enum class Role {
     master,
     first_moment,
     second_moment,
+    average,
     parameters,
     passing,  ///< state that a save copies while it is updated
     // the step
@@ -190,6 +191,8 @@ constexpr const char* to_string(Role role) {
             return "first_moment";
         case Role::second_moment:
             return "second_moment";
+        case Role::average:
+            return "average";
         case Role::parameters:
             return "parameters";
         case Role::passing:

@@ -186,6 +186,10 @@ Kernels update_kernels(const schedule::Program& program,
                 const auto count = std::min(end, group.range.end) - std::max(begin, group.range.begin);
                 if (count > 0) {
                     kernels.push_back({"adamw_update", 1, count * element_bytes});
+                    if (spec.train.average
+                            .is_on()) {  // it reads the master, and reads and writes the average
+                        kernels.push_back({"average_weights", 1, count * 3 * 4});
+                    }
                 }
             }
         }

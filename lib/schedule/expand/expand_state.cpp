@@ -23,7 +23,7 @@ MemoryCategory line_of(layout::StateGroup group) {
 bool is_kept(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit, StateKind kind) {
     const bool has_tensors =
         layout::is_of_frozen(kind) ? model.flats[unit].frozen_elements() > 0 : model.trains(unit);
-    return has_tensors && layout::is_kept(kind, spec.precision);
+    return has_tensors && layout::is_kept(kind, spec);
 }
 
 /// Returns the number of data ranks over which the kind is sharded.

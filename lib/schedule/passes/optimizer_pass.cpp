@@ -63,6 +63,9 @@ class UpdateWriter {
             both(model_.has_master ? state[StateKind::master] : parameters, Role::master);
             both(state[StateKind::first_moment], Role::first_moment);
             both(state[StateKind::second_moment], Role::second_moment);
+            if (spec_.train.average.is_on()) {
+                both(state[StateKind::average], Role::average);
+            }
             if (model_.has_master) {
                 op.writes.push_back({parameters, Role::parameters, {run_in(parameters, range)}});
             }

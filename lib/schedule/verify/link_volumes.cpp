@@ -77,7 +77,7 @@ BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLay
         take_home(of_parameters, parameters, updater, width * trained, 1);
         add_gradients(of_gradients, gradients, updater, trained, element_bytes(spec.precision.gradient),
                       microbatches);
-        for (const bool is_present : {true, true, has_master}) {
+        for (const bool is_present : {true, true, has_master, spec.train.average.is_on()}) {
             fetch(of_optimizer, optimizer, updater, is_present ? 4 * trained : 0, 1);
             take_home(of_optimizer, optimizer, updater, is_present ? 4 * trained : 0, 1);
         }

@@ -52,6 +52,7 @@ struct UpdatePiece {
     VectorAddress<float> first_moment;
     VectorAddress<float> second_moment;
     VectorAddress<T> parameters;
+    VectorAddress<float> average;  ///< empty: no average
 };
 
 /// Returns the elements of the unit's flat range that range number `index` of `operand` covers.
@@ -69,9 +70,11 @@ Action bind_update_as(const StateContext& context, const Op& op) {
     const auto firsts = with_role(op.writes, Role::first_moment);
     const auto seconds = with_role(op.writes, Role::second_moment);
     const auto published = with_role(op.writes, Role::parameters);
+    const auto averages = with_role(op.writes, Role::average);
     ZG_EXPECTS(!masters.empty() && gradients.size() == masters.size() && firsts.size() == masters.size() &&
                seconds.size() == masters.size());
     ZG_EXPECTS(published.empty() || published.size() == masters.size());
+    ZG_EXPECTS(averages.empty() || averages.size() == masters.size());
 
     std::vector<UpdatePiece<T, G>> pieces;
     for (std::size_t i = 0; i < masters.size(); ++i) {
@@ -97,6 +100,9 @@ Action bind_update_as(const StateContext& context, const Op& op) {
                 if (!published.empty()) {
                     piece.parameters = run_of<T>(context, *published[i], run).part(at, size);
                 }
+                if (!averages.empty()) {
+                    piece.average = run_of<float>(context, *averages[i], run).part(at, size);
+                }
                 pieces.push_back(piece);
             }
         }
@@ -111,6 +117,9 @@ Action bind_update_as(const StateContext& context, const Op& op) {
             kernels::adamw_update<T, G>(stream, adamw, piece.weight_decay, 1.0f, step, piece.master,
                                         piece.gradient, piece.first_moment, piece.second_moment,
                                         piece.parameters);
+            if (!piece.average.empty()) {
+                kernels::average_weights(stream, step, piece.master, piece.average);
+            }
         }
     }};
 }

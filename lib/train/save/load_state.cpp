@@ -46,12 +46,21 @@ bool may_be_missing(layout::StateKind kind) {
     return layout::row_of(kind).restore == layout::Restore::read_or_zero;
 }
 
+/// Returns true if the kind starts as a copy of the weights for a tensor of which the checkpoint has no such
+/// pieces.
+bool may_be_weights(layout::StateKind kind) {
+    return layout::row_of(kind).restore == layout::Restore::read_or_weights;
+}
+
 /// Returns the pieces that this rank reads: those that it would save.
 ///
 /// Other ranks read the other pieces. Missing moments, those of the tensors `without_moments`, are set to
-/// zero.
+/// zero. Missing averages are read from the weights.
+///
+/// \param averages  tensors of which the checkpoint has an average
 std::vector<checkpoint::PieceTarget> targets_of(const StateView& state,
-                                                const std::set<std::string>& without_moments) {
+                                                const std::set<std::string>& without_moments,
+                                                const Shapes& averages) {
     std::vector<checkpoint::PieceTarget> targets;
     for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
         if (!held.is_saved) {
@@ -61,6 +70,9 @@ std::vector<checkpoint::PieceTarget> targets_of(const StateView& state,
         if (may_be_missing(kind) && without_moments.contains(held.piece.tensor)) {
             fill_zero(state, held);
         } else {
+            if (may_be_weights(kind) && !averages.contains(held.piece.tensor)) {
+                held.piece.kind = PieceKind::weights;
+            }
             targets.push_back(target_at_home(state, std::move(held)));
         }
     }
@@ -101,22 +113,26 @@ std::int64_t read(const comm::Context& world,
         is_read);
 }
 
-/// Returns the pieces of weights that this rank reads.
+/// Returns the pieces of weights that this rank reads, also into their averages.
 ///
 /// \param has_adapters  true if the source has adapters; if not, adapters keep their values
 std::vector<checkpoint::PieceTarget> targets_of_weights(const StateView& state, bool has_adapters) {
     std::vector<checkpoint::PieceTarget> targets;
     for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
         const bool is_present = has_adapters || !layout::is_of_adapter(held.piece.tensor);
-        if (is_present && held.is_saved && held.piece.kind == PieceKind::weights) {
+        const bool is_average = held.piece.kind == PieceKind::average;
+        if (is_present && held.is_saved && (is_average || held.piece.kind == PieceKind::weights)) {
+            held.piece.kind = PieceKind::weights;
             targets.push_back(target_at_home(state, std::move(held)));
         }
     }
     return targets;
 }
 
+/// Returns true for the kinds that the weights of a source fill.
 bool is_weights(layout::StateKind kind) {
-    return layout::row_of(kind).piece == PieceKind::weights;
+    const auto piece = layout::row_of(kind).piece;
+    return piece == PieceKind::weights || piece == PieceKind::average;
 }
 
 /// Returns the reason why a checkpoint does not match the model; empty if it matches.
@@ -218,7 +234,9 @@ std::int64_t load_state(const comm::Context& world,
                         checkpoint::CheckpointReader& reader) {
     expect_same_tensors(state.model.table, reader.manifest(), reader.path());
     const auto fresh = tensors_without_moments(state.model.table, reader.manifest());
-    return read(world, state, reader, targets_of(state, fresh), [](layout::StateKind) { return true; });
+    const auto averages = stored_shapes(reader.manifest(), PieceKind::average);
+    return read(world, state, reader, targets_of(state, fresh, averages),
+                [](layout::StateKind) { return true; });
 }
 
 std::int64_t load_weights(const comm::Context& world,

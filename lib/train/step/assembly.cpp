@@ -207,8 +207,8 @@ StateView Assembly::state() const {
             parts_->devices, parts_->saves, [parts = parts_.get()] { parts->train_executor.finish(); }};
 }
 
-std::uint64_t Assembly::weights_hash() const {
-    return train::weights_hash(world(), parts_->model, parts_->train, parts_->memory);
+std::uint64_t Assembly::weights_hash(layout::PieceKind kind) const {
+    return train::weights_hash(world(), parts_->model, parts_->train, parts_->memory, kind);
 }
 
 }  // namespace ziggurat::train

@@ -182,7 +182,7 @@ class Assembly {
     /// Returns the hash of the weights; see train/step/weights_hash.hpp. Collective: over `world`
     ///
     /// \pre neither executor has work left
-    std::uint64_t weights_hash() const;
+    std::uint64_t weights_hash(layout::PieceKind kind = layout::PieceKind::weights) const;
 
   private:
     struct Parts;

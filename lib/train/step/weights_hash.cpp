@@ -104,11 +104,12 @@ std::uint64_t hash_of(const schedule::Buffer& buffer,
 std::uint64_t weights_hash(const comm::Context& world,
                            const schedule::ModelLayout& model,
                            const schedule::Program& program,
-                           const state::TierMemory& memory) {
+                           const state::TierMemory& memory,
+                           layout::PieceKind kind) {
     std::uint64_t sum = 0;
     for (const auto& saved : schedule::saved_runs(model, program)) {
         const auto& buffer = program.buffers[saved.buffer];
-        if (layout::row_of(buffer.state).piece != layout::PieceKind::weights) {
+        if (layout::row_of(buffer.state).piece != kind) {
             continue;
         }
         const std::size_t unit = buffer.unit;

@@ -19,10 +19,13 @@ namespace ziggurat::train {
 /// weights have the same hash for any sharding, replication, padding and home. Ranks send only 8 bytes.
 ///
 /// \param program  the train program: its persistent buffers are the state
+/// \param kind     weights, or their average; frozen tensors and tensors that the run does not have in this
+///                 kind are left out
 /// Collective: over `world`
 std::uint64_t weights_hash(const comm::Context& world,
                            const schedule::ModelLayout& model,
                            const schedule::Program& program,
-                           const state::TierMemory& memory);
+                           const state::TierMemory& memory,
+                           layout::PieceKind kind = layout::PieceKind::weights);
 
 }  // namespace ziggurat::train

@@ -112,6 +112,7 @@ TEST_P(HomesResume, GoOnWithTheSameBitsFromAnyHomeToAnyOther) {
             EXPECT_TRUE(
                 same_bits(resumed.training.losses, {expected.losses.begin() + step, expected.losses.end()}));
             EXPECT_EQ(resumed.training.weights_hash, expected.weights_hash);
+            EXPECT_EQ(resumed.training.average_hash, expected.average_hash);
             EXPECT_TRUE(same_bits(resumed.training.evaluated, expected.evaluated));
         }
     }

@@ -43,6 +43,7 @@ void expect_rest(const TinyOutcome& ours, const TinyOutcome& expected, std::int6
     EXPECT_TRUE(same_bits(ours.losses, from(expected.losses, before)));
     EXPECT_TRUE(same_bits(ours.norms, from(expected.norms, before)));
     EXPECT_EQ(ours.weights_hash, expected.weights_hash);
+    EXPECT_EQ(ours.average_hash, expected.average_hash);
     EXPECT_TRUE(same_bits(ours.evaluated, expected.evaluated));
 }
 

@@ -109,6 +109,10 @@ void draw_batches(Draw& draw, DeckText& deck, int ranks, int steps) {
                                                    "[layers.0.*, embedding.*]", "[\"*mlp*\"]",
                                                    "[head.*, \"*attention.out*\"]"}));
     }
+    if (draw.chance(0.3)) {
+        deck.set("average", draw.one_of<std::string>(
+                                {"{kind: ema, decay: 0.5}", "{kind: ema, decay: 0.9, from: 1 steps}"}));
+    }
     deck.section("train");
 }
 

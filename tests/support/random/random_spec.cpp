@@ -289,6 +289,9 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
         spec.model.full_attention_interval = draw.one_of<std::int64_t>({0, 0, 2, 3});
         spec.model.window_rope_theta = layout::family_of(spec.model).window_rope_theta;
     }
+    if (draw.chance(0.3)) {
+        spec.train.average = {.decay = 0.75, .from = draw.between(0, 2)};
+    }
     return spec;
 }
 
@@ -321,6 +324,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("sharding.secondary", number(s.sharding.secondary));
     note("sharding.reduce", number(static_cast<int>(s.sharding.reduce)));
     note("train.only", trained_part(s));
+    note("train.average", s.train.average.is_on() ? "on" : "off");
     note("train.micro_batches", number(s.train.micro_batches));
     note("overlap.prefetch", number(s.overlap.prefetch));
     note("overlap.optimizer_prefetch", number(s.overlap.optimizer_prefetch));

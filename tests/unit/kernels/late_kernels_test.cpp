@@ -55,6 +55,9 @@ std::vector<std::int32_t> indices() {
 
 template <class T>
 void add_sweeps(Calls& calls) {
+    calls["average_weights"] = [](Operands& use) {
+        average_weights(use.stream, use.inputs(), use.row<float>(rows * width), use.row<float>(rows * width));
+    };
     calls["adamw_update"] = [](Operands& use) {
         adamw_update<T, float>(use.stream, {}, 0.1f, 0.5f, use.inputs(), use.row<float>(rows * width),
                                use.row<float>(rows * width), use.row<float>(rows * width),
@@ -350,6 +353,7 @@ const std::set<std::string>& same_everywhere() {
     static const std::set<std::string> names{"add_columns",
                                              "add_to",
                                              "adamw_update",
+                                             "average_weights",
                                              "convert",
                                              "copy_bytes",
                                              "dropout_backward",

@@ -12,13 +12,20 @@ namespace {
 
 using spec::DType;
 
+/// Returns a run that computes in `type`, with or without an average of its weights.
+spec::RunSpec run_in(DType type, bool has_average = false) {
+    spec::RunSpec run;
+    run.precision.compute = type;
+    run.train.average.decay = has_average ? 0.9 : 0;
+    return run;
+}
+
 /// Returns the bytes per parameter of the kinds of trained tensors.
-std::int64_t bytes_per_parameter(const spec::Precision& precision) {
+std::int64_t bytes_per_parameter(const spec::RunSpec& run) {
     std::int64_t bytes = 0;
     for (const auto kind : state_kinds) {
-        bytes += is_kept(kind, precision) && !is_of_frozen(kind)
-                     ? spec::element_bytes(type_of(kind, precision))
-                     : 0;
+        bytes +=
+            is_kept(kind, run) && !is_of_frozen(kind) ? spec::element_bytes(type_of(kind, run.precision)) : 0;
     }
     return bytes;
 }
@@ -45,18 +52,19 @@ TEST(StateKinds, AreTheEnumeratorsInTheirOrderWithNamesOfTheirOwn) {
 }
 
 TEST(StateKinds, TakeSixteenBytesPerParameterInF32AndEighteenInBf16) {
-    EXPECT_EQ(bytes_per_parameter({}), 16);
-    EXPECT_EQ(bytes_per_parameter({.compute = DType::bf16}), 18);
+    EXPECT_EQ(bytes_per_parameter(run_in(DType::f32)), 16);
+    EXPECT_EQ(bytes_per_parameter(run_in(DType::bf16)), 18);
+    EXPECT_EQ(bytes_per_parameter(run_in(DType::bf16, true)), 22) << "an average in float32";
 }
 
 TEST(StateKinds, AreSavedOnceAsEachPieceOfATensor) {
     for (const auto type : {DType::f32, DType::bf16}) {
-        const spec::Precision precision{.compute = type};
+        const auto run = run_in(type, true);
         for (const bool is_frozen : {false, true}) {
             std::multiset<PieceKind> pieces;
             for (const auto kind : state_kinds) {
-                if (is_kept(kind, precision) && is_of_frozen(kind) == is_frozen &&
-                    is_saved(kind, has_master(precision))) {
+                if (is_kept(kind, run) && is_of_frozen(kind) == is_frozen &&
+                    is_saved(kind, has_master(run.precision))) {
                     pieces.insert(*row_of(kind).piece);
                 }
             }
@@ -73,7 +81,8 @@ TEST(StateKinds, AreReadFromACheckpointJustWhereOneHasThem) {
         const auto row = row_of(kind);
         EXPECT_EQ(is_restored(kind), row.piece.has_value());
         EXPECT_EQ(row.start == InitialContent::written, row.restore == Restore::written);
-        EXPECT_EQ(row.start == InitialContent::drawn, row.piece == PieceKind::weights);
+        EXPECT_EQ(row.start == InitialContent::drawn,
+                  row.piece == PieceKind::weights || row.piece == PieceKind::average);
         EXPECT_TRUE(row.presence != Presence::within_step || !row.piece);
     }
 }
@@ -108,11 +117,11 @@ TEST(StateKinds, AreCutOverTheShardDegreeOfTheirGroup) {
     const Spans spans{.parameters = 2, .gradients = 4, .optimizer = 8, .data = 16};
     std::vector<int> degrees;
 
-    for (const auto kind : kinds_where([](StateKind k) { return is_kept(k, {.compute = DType::bf16}); })) {
+    for (const auto kind : kinds_where([](StateKind k) { return is_kept(k, run_in(DType::bf16, true)); })) {
         degrees.push_back(shard_degree(kind, spans));
     }
 
-    EXPECT_EQ(degrees, (std::vector{2, 2, 4, 8, 8, 8}));
+    EXPECT_EQ(degrees, (std::vector{2, 2, 4, 8, 8, 8, 8}));
 }
 
 TEST(StateKinds, HaveTheHomeOfTheirGroupUnlessTheyLiveWithinAStep) {
@@ -123,7 +132,7 @@ TEST(StateKinds, HaveTheHomeOfTheirGroupUnlessTheyLiveWithinAStep) {
     EXPECT_EQ(home_of(StateKind::master, tiers), &tiers.optimizer);
     EXPECT_EQ(home_of(StateKind::none, tiers), nullptr);
     for (const auto kind : state_kinds) {
-        EXPECT_EQ(home_of(kind, tiers) == nullptr, !is_kept(kind, {.compute = DType::bf16}));
+        EXPECT_EQ(home_of(kind, tiers) == nullptr, !is_kept(kind, run_in(DType::bf16, true)));
     }
 }
 

@@ -87,7 +87,7 @@ TEST(StepInputs, HoldBiasCorrectionsOfTheUpdateNotOfTheStep) {
     const auto optimizer = optimizer_of(0.9, 0.95);
 
     const auto inputs = make_step_inputs(
-        optimizer, learning_rate(schedule_of(ScheduleKind::constant), optimizer.lr, 20, 11), 11, 3, 4096);
+        optimizer, {}, learning_rate(schedule_of(ScheduleKind::constant), optimizer.lr, 20, 11), 11, 3, 4096);
 
     EXPECT_EQ(11, inputs.step);
     EXPECT_EQ(2.0f, inputs.learning_rate);
@@ -106,7 +106,7 @@ TEST(StepInputs, CorrectByTheWeightsThatTheKernelGives) {
         for (std::int64_t update = 1; update <= 100'000; ++update) {
             weights = double{decay.keep} * weights + double{decay.take};
             if (update == 1 || update == 10 || update == 3000 || update == 100'000) {
-                const auto inputs = make_step_inputs(optimizer_of(0.9, beta2), 1, 0, update, 1);
+                const auto inputs = make_step_inputs(optimizer_of(0.9, beta2), {}, 1, 0, update, 1);
                 EXPECT_NEAR(1, double{inputs.inverse_sqrt_bias2} * std::sqrt(weights), 1e-7)
                     << beta2 << " " << update;
             }
@@ -114,11 +114,20 @@ TEST(StepInputs, CorrectByTheWeightsThatTheKernelGives) {
     }
 }
 
+TEST(StepInputs, CopyTheWeightsIntoTheirAverageUntilItBegins) {
+    const auto optimizer = optimizer_of(0.9, 0.95);
+    for (const std::int64_t update : {1, 2, 3, 4}) {
+        const auto inputs = make_step_inputs(optimizer, {.decay = 0.75, .from = 2}, 1, update - 1, update, 1);
+        EXPECT_EQ(inputs.average_keep, update <= 2 ? 0.0f : 0.75f);
+        EXPECT_EQ(inputs.average_take, update <= 2 ? 1.0f : 0.25f);
+    }
+}
+
 TEST(StepInputs, AreFiniteAtTheEdges) {
     const auto optimizer = optimizer_of(0, 0.9999999);
 
     const auto first = make_step_inputs(
-        optimizer, learning_rate(schedule_of(ScheduleKind::constant), optimizer.lr, 20, 0), 0, 1, 0);
+        optimizer, {}, learning_rate(schedule_of(ScheduleKind::constant), optimizer.lr, 20, 0), 0, 1, 0);
 
     EXPECT_EQ(1.0f, first.inverse_bias1);
     EXPECT_NEAR(1 / std::sqrt(1 - 0.9999999), first.inverse_sqrt_bias2, 0.01);

@@ -74,7 +74,7 @@ TEST(StateKindsOfPrograms, AreThoseOfTheTableInAllVariants) {
         });
         std::set<StateKind> wanted;
         for (const auto kind : state_kinds) {
-            if (layout::is_kept(kind, run.precision) && (layout::is_of_frozen(kind) ? has_frozen : trains)) {
+            if (layout::is_kept(kind, run) && (layout::is_of_frozen(kind) ? has_frozen : trains)) {
                 wanted.insert(kind);
             }
         }
