@@ -39,17 +39,26 @@ class TensorList {
 Json to_json(const data::DataOrderState& order) {
     Json sources = Json::array();
     for (const auto& source : order.sources) {
+        Json changes = Json::array();
+        for (const auto& [sample, weight] : source.changes) {
+            changes.push_back({sample, weight});
+        }
         sources.push_back({{"weight", source.weight},
                            {"tokens", source.tokens},
                            {"trained", source.trained},
                            {"stream", source.stream},
                            {"epoch", source.begin.epoch},
-                           {"tokens_of_epoch", source.begin.tokens}});
+                           {"tokens_of_epoch", source.begin.tokens},
+                           {"changes", std::move(changes)},
+                           {"earlier", source.earlier},
+                           {"reached", source.reached}});
     }
     return {{"first_sample", order.first_sample},
             {"seq", order.seq},
             {"seed", order.seed},
             {"shuffle", order.is_shuffled},
+            {"mix", order.mix == data::MixRule::even ? "even" : "nested"},
+            {"reached_sample", order.reached_sample},
             {"sources", std::move(sources)}};
 }
 

@@ -115,13 +115,16 @@ std::int64_t Corpus::num_tokens(const std::vector<SourcePart>& parts) {
     return tokens;
 }
 
-DataOrderState Corpus::order() const {
+DataOrderState Corpus::order(std::int64_t global_batch) const {
     DataOrderState order{.seq = data_.seq, .seed = seed_, .is_shuffled = data_.shuffle};
     for (const auto& part : training_) {
         order.sources.push_back({.weight = part.weight,
                                  .tokens = sources_[order.sources.size()].tokens->num_tokens(),
                                  .trained = part.end,
                                  .stream = static_cast<std::uint32_t>(order.sources.size())});
+        for (const auto& [step, weight] : data_.train[order.sources.size() - 1].weight_changes) {
+            order.sources.back().changes.push_back({step * global_batch, weight});
+        }
     }
     return order;
 }

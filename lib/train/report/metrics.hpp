@@ -57,6 +57,9 @@ class Metrics {
     void start(const RunFacts& facts);
     /// Writes `step`, and before it `peak` if the step raises the peak.
     ///
+    /// For each source that begins an epoch in this step, except its first one, it then writes `epoch`, with
+    /// `source` and `epoch`, counted from 1.
+    ///
     /// The fields are those of the report that can be nonzero in this run (StepFields), and:
     /// - `tok_s_rank`: tokens per second and rank.
     /// - `mfu`: model FLOPs utilisation, relative to the peak of `start` or of the latest event `peak` before
@@ -117,6 +120,8 @@ class Metrics {
     void begin(std::string_view event);
     /// Writes the losses and the target tokens of each source, if there are several sources.
     void loss_by_source(std::span<const SourceLoss> losses);
+    /// Writes the samples of each source in this step and in total, and its share.
+    void samples_by_source(std::span<const SourceSamples> sources);
     /// Writes `sent_<purpose>_B` and `plan_<purpose>_B`.
     void sent(const schedule::BytesByPurpose& counted,
               const schedule::BytesByPurpose& planned,

@@ -143,7 +143,7 @@ DataOrderState record_of(std::vector<DataOrderState::Source> sources, std::int64
 /// Returns the record of a run that resumes at `sample`, each source at its position.
 DataOrderState going_on(DataOrderState record, std::int64_t sample) {
     const auto positions = TrainingOrder{record}.positions(sample);
-    record.first_sample = sample;
+    record.first_sample = record.reached_sample = sample;
     for (std::size_t s = 0; s < positions.size(); ++s) {
         record.sources[s].begin = positions[s];
     }
