@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/start/token_sources.hpp"
+#include "spec/source_weights.hpp"
 
 namespace ziggurat::app {
 
@@ -16,10 +17,7 @@ deck::SourceFacts SourceSizes::read(const spec::Source& source, const std::strin
 }
 
 Epochs SourceSizes::epochs(const spec::RunSpec& run) const {
-    double weights = 0;
-    for (const auto& source : run.data.train) {
-        weights += source.weight;
-    }
+    const auto shares = spec::mean_shares(run.data, run.train.steps);
     const auto wanted = static_cast<double>(run.train.steps) * static_cast<double>(run.train.global_batch) *
                         static_cast<double>(run.data.seq);
     Epochs epochs;
@@ -27,8 +25,7 @@ Epochs SourceSizes::epochs(const spec::RunSpec& run) const {
         const auto known = tokens_.find(fmt::format("data.train[{}].path", i));
         const auto all = known == tokens_.end() ? 0 : static_cast<double>(known->second);
         const auto trained = all - std::floor(all * run.data.held_out);
-        epochs.push_back(trained > 0 ? std::optional{wanted * run.data.train[i].weight / weights / trained}
-                                     : std::nullopt);
+        epochs.push_back(trained > 0 ? std::optional{wanted * shares[i] / trained} : std::nullopt);
     }
     return epochs;
 }

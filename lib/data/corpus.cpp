@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -123,7 +124,9 @@ DataOrderState Corpus::order(std::int64_t global_batch) const {
                                  .trained = part.end,
                                  .stream = static_cast<std::uint32_t>(order.sources.size())});
         for (const auto& [step, weight] : data_.train[order.sources.size() - 1].weight_changes) {
-            order.sources.back().changes.push_back({step * global_batch, weight});
+            if (step < std::numeric_limits<std::int64_t>::max() / 4 / global_batch) {  // else never reached
+                order.sources.back().changes.push_back({step * global_batch, weight});
+            }
         }
     }
     return order;
