@@ -16,7 +16,7 @@ constexpr int first_saved_bits = 6;
 constexpr int saved_bits_step = 3;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-/// Returns a number of samples times a share as whole samples and a rest in units of 2^-48.
+/// A sum of numbers of samples times shares: whole samples, and a rest in units of 2^-48.
 struct Due {
     std::int64_t whole = 0;
     std::int64_t rest = 0;
@@ -66,7 +66,7 @@ std::vector<EvenMix::Shares> EvenMix::shares_of(std::span<const Range> ranges) {
     return all;
 }
 
-EvenMix::State EvenMix::state_of(std::span<const Shares> ranges, const Reached& reached) {
+EvenMix::State EvenMix::state_of(std::span<const Shares> ranges, const MixPosition& reached) {
     const std::size_t num_sources = ranges.front().of_sources.size();
     ZG_EXPECTS(reached.samples >= 0);
     State state{.samples = reached.samples,
@@ -89,13 +89,13 @@ EvenMix::State EvenMix::state_of(std::span<const Shares> ranges, const Reached& 
     return state;
 }
 
-bool EvenMix::can_reach(std::span<const Range> ranges, const Reached& reached) {
+bool EvenMix::can_reach(std::span<const Range> ranges, const MixPosition& reached) {
     const auto state = state_of(shares_of(ranges), reached);
     return std::accumulate(state.lags.begin(), state.lags.end(), std::int64_t{0}) == 0 &&
            std::ranges::all_of(state.lags, [](std::int64_t lag) { return std::abs(lag) < 2 * one; });
 }
 
-EvenMix::EvenMix(std::span<const Range> ranges, const Reached& reached)
+EvenMix::EvenMix(std::span<const Range> ranges, const MixPosition& reached)
     : ranges_{shares_of(ranges)}, start_{state_of(ranges_, reached)} {
     const auto num_sources = static_cast<std::int64_t>(start_.counts.size());
     min_lag_ = num_sources > 1 ? one / (2 * num_sources - 2) : one;
@@ -103,7 +103,7 @@ EvenMix::EvenMix(std::span<const Range> ranges, const Reached& reached)
         start_.deadlines[s] = deadline(start_, s);
     }
     current_ = start_;
-    saved_.fill(start_);
+    saved_.fill({start_, start_});
 }
 
 std::int64_t EvenMix::end_of_range(std::size_t range) const {
@@ -170,9 +170,11 @@ std::size_t EvenMix::advance(State& state) const {
 void EvenMix::move_to(std::int64_t samples) const {
     ZG_EXPECTS(samples >= start_.samples);
     const State* from = current_.samples <= samples ? &current_ : &start_;
-    for (const State& saved : saved_) {
-        if (saved.samples <= samples && saved.samples > from->samples) {
-            from = &saved;
+    for (const auto& of_stride : saved_) {
+        for (const State& saved : of_stride) {
+            if (saved.samples <= samples && saved.samples > from->samples) {
+                from = &saved;
+            }
         }
     }
     if (from != &current_) {
@@ -185,7 +187,7 @@ void EvenMix::move_to(std::int64_t samples) const {
             if ((current_.samples & ((std::int64_t{1} << bits) - 1)) != 0) {
                 break;
             }
-            saved_[i] = current_;
+            saved_[i][current_.samples >> bits & 1] = current_;
         }
     }
 }

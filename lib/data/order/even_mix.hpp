@@ -23,8 +23,9 @@ namespace ziggurat::data {
 /// The last rule keeps the bound: it only brings samples of other sources forward, which cannot make them
 /// miss a deadline, and a source with a due above its count exceeds its due by less than one sample.
 ///
-/// Picks are computed one after another. Saved states make it cheap to go back: going back by d samples costs
-/// the computation of at most 8 d + 64 picks, and any later sample costs the picks in between.
+/// Picks are computed one after another. Saved states make it cheap to go back: a sample that is d samples
+/// before the latest one costs the computation of at most 16 d + 128 picks, and a later sample costs the
+/// picks in between.
 ///
 /// Source:   Tijdeman, "The chairman assignment problem", Discrete Mathematics 32, 1980
 /// Numerics: shares are multiples of 2^-48 that add up to 1, so picks do not depend on the machine
@@ -37,14 +38,14 @@ class EvenMix final : public SourceMix {
     };
 
     /// Number of samples of each source among the first `samples`.
-    struct Reached {
+    struct MixPosition {
         std::int64_t samples = 0;
         std::vector<std::int64_t> counts = {};  ///< empty: all 0
     };
 
     /// \param ranges   by sample; the first begins with sample 0
     /// \param reached  state of the same mix at a sample; only later samples can be picked
-    explicit EvenMix(std::span<const Range> ranges, const Reached& reached);
+    explicit EvenMix(std::span<const Range> ranges, const MixPosition& reached);
 
     Pick pick(std::int64_t sample) const override;
     void count(std::int64_t samples, std::span<std::int64_t> counts) const override;
@@ -52,7 +53,7 @@ class EvenMix final : public SourceMix {
     /// Returns true if the sum of the counts is right, and each is within two samples of its due.
     ///
     /// More than one sample is possible if weights change that were not known before.
-    static bool can_reach(std::span<const Range> ranges, const Reached& reached);
+    static bool can_reach(std::span<const Range> ranges, const MixPosition& reached);
 
   private:
     /// Shares from a sample on, in units of 2^-48.
@@ -71,7 +72,7 @@ class EvenMix final : public SourceMix {
     static constexpr std::size_t num_saved = 12;
 
     static std::vector<Shares> shares_of(std::span<const Range> ranges);
-    static State state_of(std::span<const Shares> ranges, const Reached& reached);
+    static State state_of(std::span<const Shares> ranges, const MixPosition& reached);
 
     std::int64_t end_of_range(std::size_t range) const;
     std::int64_t deadline(const State& state, std::size_t source) const;
@@ -85,8 +86,8 @@ class EvenMix final : public SourceMix {
     std::int64_t min_lag_;  ///< of an eligible source
     State start_;
     mutable State current_;
-    /// Latest states at multiples of 2^6, 2^9, 2^12 ... samples.
-    mutable std::array<State, num_saved> saved_;
+    /// By stride of 2^6, 2^9, 2^12 ... samples: states at the latest even and the latest odd multiple of it.
+    mutable std::array<std::array<State, 2>, num_saved> saved_;
 };
 
 }  // namespace ziggurat::data

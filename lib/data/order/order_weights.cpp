@@ -33,8 +33,8 @@ std::vector<EvenMix::Range> ranges_of(const DataOrderState& order) {
     return ranges;
 }
 
-EvenMix::Reached reached_of(const DataOrderState& order) {
-    EvenMix::Reached reached{.samples = order.reached_sample - order.first_sample};
+EvenMix::MixPosition reached_of(const DataOrderState& order) {
+    EvenMix::MixPosition reached{.samples = order.reached_sample - order.first_sample};
     for (const auto& source : order.sources) {
         reached.counts.push_back(source.reached);
     }

@@ -79,7 +79,7 @@ class TrainingOrder final : public SampleOrder {
     /// Returns, by part, the progress of training when it reaches `sample`.
     std::vector<SourcePosition> positions(std::int64_t sample) const;
 
-    /// Writes, by part, the number of samples from the first of the order up to `sample`, which is excluded.
+    /// Writes the number of samples of each part from the first of the order to before `sample`.
     void count(std::int64_t sample, std::span<std::int64_t> counts) const {
         mix_->count(sample - first_sample_, counts);
     }

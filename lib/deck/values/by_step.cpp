@@ -9,7 +9,7 @@
 namespace ziggurat::deck {
 namespace {
 
-constexpr std::size_t longest_list = 1000;
+constexpr std::size_t max_pairs = 1000;
 
 /// Adds the pair to `values`; returns the reason if it is invalid, else an empty text.
 std::string add_pair(const Row& row, const Node& pair, ByStep& values) {
@@ -49,7 +49,7 @@ std::optional<ByStep> read_by_step(const Row& row, const Node& node) {
         const auto value = read_real(node.text);
         return value ? std::optional{ByStep{{.step = 0, .weight = *value}}} : std::nullopt;
     }
-    if (node.kind != NodeKind::list || node.items.empty() || node.items.size() > longest_list) {
+    if (node.kind != NodeKind::list || node.items.empty() || node.items.size() > max_pairs) {
         return std::nullopt;
     }
     for (const Node& pair : node.items) {
@@ -68,7 +68,7 @@ ByStepError find_by_step_error(const Row& row, const Node& list) {
         }
     }
     return {list.at, list.items.empty() ? "the list is empty"
-                                        : fmt::format("the list has more than {} pairs", longest_list)};
+                                        : fmt::format("the list has more than {} pairs", max_pairs)};
 }
 
 }  // namespace ziggurat::deck

@@ -19,7 +19,7 @@ std::string spike_line(const StepReport& report, int columns = 0);
 /// Returns `epoch 2 of 'web' begins in step 1251`, shortened to `columns` (0: no limit).
 std::string epoch_line(std::int64_t step, const BegunEpoch& begun, int columns = 0);
 
-/// Returns true if the begin of an epoch is printed: of epochs 2 to 10, 20, 30 to 100, 200, 300 and so on.
+/// Returns true for epochs 2 to 10, 20, 30 to 100, 200, 300 and so on, whose begin is printed.
 ///
 /// A source of a few windows begins an epoch in each step.
 bool is_epoch_printed(std::int64_t epoch);

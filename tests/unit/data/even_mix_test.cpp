@@ -147,7 +147,7 @@ TEST(EvenMix, ContinuesFromARecordedState) {
     const Ranges ranges{{0, {0.5, 0.2, 3}}, {300, {1, 0, 1}}, {1111, {0.1, 2, 0.3}}};
     const EvenMix whole = mix_of(ranges);
     for (const std::int64_t samples : {0, 1, 299, 300, 301, 1110, 1111, 2000}) {
-        const EvenMix::Reached reached{samples, counts_of(whole, 3, samples)};
+        const EvenMix::MixPosition reached{samples, counts_of(whole, 3, samples)};
         EXPECT_TRUE(EvenMix::can_reach(ranges, reached));
         const EvenMix rest{ranges, reached};
         for (std::int64_t sample = samples; sample < samples + 500; ++sample) {
@@ -158,9 +158,9 @@ TEST(EvenMix, ContinuesFromARecordedState) {
 
 TEST(EvenMix, ContinuesFarOutFromARecordedState) {
     const Ranges ranges{{0, {0.75, 0.25}}, {std::int64_t{1} << 50, {0.25, 0.75}}};
-    const EvenMix::Reached reached{std::int64_t{1} << 52,
-                                   {(std::int64_t{3} << 48) + (std::int64_t{3} << 48),
-                                    (std::int64_t{1} << 48) + (std::int64_t{9} << 48)}};
+    const EvenMix::MixPosition reached{std::int64_t{1} << 52,
+                                       {(std::int64_t{3} << 48) + (std::int64_t{3} << 48),
+                                        (std::int64_t{1} << 48) + (std::int64_t{9} << 48)}};
     ASSERT_EQ(reached.samples, reached.counts[0] + reached.counts[1]);
     EXPECT_TRUE(EvenMix::can_reach(ranges, reached));
     const EvenMix mix{ranges, reached};
