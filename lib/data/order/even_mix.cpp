@@ -14,6 +14,8 @@ constexpr int share_bits = 48;
 constexpr std::int64_t one = std::int64_t{1} << share_bits;
 constexpr int first_saved_bits = 6;
 constexpr int saved_bits_step = 3;
+/// Far above any lag of a mix, and small enough that sums do not overflow.
+constexpr std::int64_t max_lag = 1 << 10;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 /// A sum of numbers of samples times shares: whole samples, and a rest in units of 2^-48.
@@ -84,15 +86,23 @@ EvenMix::State EvenMix::state_of(std::span<const Shares> ranges, const MixPositi
             due.add(end - ranges[r].first, ranges[r].of_sources[s]);
         }
         // A difference that no mix can have is limited, because its product would overflow.
-        state.lags[s] = std::clamp<std::int64_t>(due.whole - state.counts[s], -16, 16) * one + due.rest;
+        state.lags[s] =
+            std::clamp<std::int64_t>(due.whole - state.counts[s], -max_lag, max_lag) * one + due.rest;
     }
     return state;
 }
 
 bool EvenMix::can_reach(std::span<const Range> ranges, const MixPosition& reached) {
+    std::int64_t rest = reached.samples;
+    for (const std::int64_t count : reached.counts) {
+        if (count < 0 || count > rest) {
+            return false;
+        }
+        rest -= count;
+    }
     const auto state = state_of(shares_of(ranges), reached);
-    return std::accumulate(state.lags.begin(), state.lags.end(), std::int64_t{0}) == 0 &&
-           std::ranges::all_of(state.lags, [](std::int64_t lag) { return std::abs(lag) < 2 * one; });
+    return rest == 0 &&
+           std::ranges::all_of(state.lags, [](std::int64_t lag) { return std::abs(lag) < max_lag * one; });
 }
 
 EvenMix::EvenMix(std::span<const Range> ranges, const MixPosition& reached)

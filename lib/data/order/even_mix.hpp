@@ -50,9 +50,9 @@ class EvenMix final : public SourceMix {
     Pick pick(std::int64_t sample) const override;
     void count(std::int64_t samples, std::span<std::int64_t> counts) const override;
 
-    /// Returns true if the sum of the counts is right, and each is within two samples of its due.
+    /// Returns true if the sum of the counts is right, and each is within 1024 samples of its due.
     ///
-    /// More than one sample is possible if weights change that were not known before.
+    /// More than one sample is possible if later weights have changed, for example after a rollback.
     static bool can_reach(std::span<const Range> ranges, const MixPosition& reached);
 
   private:

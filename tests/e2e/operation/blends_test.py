@@ -7,6 +7,7 @@
 import json
 import math
 import pathlib
+import random
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -112,4 +113,26 @@ def other_batch(chosen):
     say("weights change at the steps of the deck with another batch size")
 
 
-run_script(__doc__, blends, other_batch)
+def roll_back(chosen):
+    """A rollback leaves samples out, and weights change at the steps of the deck."""
+    place = Place(chosen, "roll_back")
+    draw = random.Random(1)
+    text = bytearray(("in the beginning was the word, and the word was with us. " * 400).encode())
+    text[SEQ * 4 * 30:SEQ * 4 * 31] = bytes(draw.randrange(128, 256) for _ in range(SEQ * 4))  # the batch of step 31
+    (place.folder / "poisoned.txt").write_bytes(text)
+    equivalence.write_text(place.folder / "prose.txt")
+    settings = ["data.train=[{format: text, path: poisoned.txt, weight: [[0, 1], [36, 0.5]]}, "
+                "{format: text, path: prose.txt, weight: [[0, 0], [36, 1.5]]}]", "data.shuffle=false", f"data.seq={SEQ}",
+                "train.global_batch=4", "train.micro_batch=1", "schedule.kind=constant", "optimizer.lr=6.0e-3",
+                "optimizer.clip.policy=off", "train.spikes={action: roll_back, window: 16, z: 8}", "checkpoint.every=8 steps"]
+    printed = "".join(place.train("run", 1, *settings, f"train.steps={steps}") for steps in (34, 38, 44))
+    run = place.folder / "run"
+    expect([row["from_step"] for row in rows_of(run, "roll_back")] == [31], f"rollbacks {rows_of(run, 'roll_back')}")
+    for row in rows_of(run, "step"):
+        samples = {"poisoned": 4, "prose": 0} if row["step"] <= 36 else {"poisoned": 1, "prose": 3}
+        expect(row["samples_by_source"] == samples, f"samples of step {row['step']}: {row['samples_by_source']}")
+    expect("weights change at other samples" not in printed, f"the order is the same after a resume:\n{printed}")
+    say("after a rollback, weights change at the steps of the deck")
+
+
+run_script(__doc__, blends, other_batch, roll_back)

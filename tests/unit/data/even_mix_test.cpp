@@ -172,7 +172,8 @@ TEST(EvenMix, RejectsImpossibleStates) {
     const Ranges ranges{{0, {1, 1}}};
     EXPECT_TRUE(EvenMix::can_reach(ranges, {10, {5, 5}}));
     EXPECT_FALSE(EvenMix::can_reach(ranges, {10, {5, 6}}));
-    EXPECT_FALSE(EvenMix::can_reach(ranges, {10, {8, 2}}));
+    EXPECT_FALSE(EvenMix::can_reach(ranges, {10, {11, -1}}));
+    EXPECT_FALSE(EvenMix::can_reach(ranges, {4000, {4000, 0}}));
     EXPECT_FALSE(EvenMix::can_reach(ranges, {10, {std::int64_t{1} << 62, 0}}));
 }
 
