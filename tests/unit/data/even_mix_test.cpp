@@ -168,6 +168,14 @@ TEST(EvenMix, ContinuesFarOutFromARecordedState) {
               counts_of(mix, 2, reached.samples + 1000));
 }
 
+TEST(EvenMix, CorrectsCountsOfOtherWeights) {
+    const EvenMix mix{Ranges{{0, {1, 1, 2}}}, {40, {14, 10, 16}}};
+    const auto counts = counts_of(mix, 3, 80);
+    for (std::size_t s = 0; s < 3; ++s) {
+        EXPECT_NEAR(s == 2 ? 40 : 20, static_cast<double>(counts[s]), 1) << "source " << s;
+    }
+}
+
 TEST(EvenMix, RejectsImpossibleStates) {
     const Ranges ranges{{0, {1, 1}}};
     EXPECT_TRUE(EvenMix::can_reach(ranges, {10, {5, 5}}));
