@@ -83,7 +83,6 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
                                                 : inputs.corpus.order(spec_.train.global_batch)},
       feeder_{spec_, inputs.corpus.training(order_), model_.data_rank, model_.counts_losses(),
               resumed_.progress},
-      sources_{order_, spec_.data.train, resumed_.progress.next_sample},
       evaluation_{spec_,
                   inputs.corpus.validation(inputs.spec.validate.batches * inputs.spec.train.global_batch),
                   world_, model_, assembly_},
@@ -115,6 +114,7 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
     if (was_finished()) {
         return;
     }
+    sources_.emplace(order_, spec_.data.train, resumed_.progress.next_sample);
     for (const auto tier : {spec::Tier::device, spec::Tier::host, spec::Tier::nvme}) {
         max_bytes_[tier] = assembly_.arena_bytes(tier);
     }
@@ -217,7 +217,7 @@ checkpoint::TrainingProgress TrainingLoop::progress() const {
                                                 spec_.train.global_batch * spec_.data.seq),
             .recent = spikes_.recent(),
             .course = course_.record(step_, tokens_),
-            .order = data::reached(order_, feeder_.first_sample(step_), sources_.counts())};
+            .order = data::reached(order_, feeder_.first_sample(step_), sources_->counts())};
 }
 
 void TrainingLoop::one_step() {
@@ -255,11 +255,11 @@ void TrainingLoop::one_step() {
         warn_of_no_targets();
     }
     report.loss_by_source = outcome.by_source;
-    sources_.add_step(feeder_.first_sample(step_));
-    if (sources_.by_source().size() > 1) {
-        report.samples_by_source = sources_.by_source();
+    sources_->add_step(feeder_.first_sample(step_));
+    if (sources_->by_source().size() > 1) {
+        report.samples_by_source = sources_->by_source();
     }
-    report.begun_epochs = sources_.begun();
+    report.begun_epochs = sources_->begun();
     report.grad_norm = outcome.grad_norm;
     report.is_skipped = outcome.is_skipped;
     report.skipped = skips_.skipped();

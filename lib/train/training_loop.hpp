@@ -113,7 +113,7 @@ class TrainingLoop {
     TrainingSchedule course_;
     data::DataOrderState order_;  ///< order of the samples
     DataLoader feeder_;
-    SourceUse sources_;
+    std::optional<SourceUse> sources_;  ///< empty if the run had finished before
     Evaluation evaluation_;
     std::int64_t step_ = resumed_.progress.step;  ///< steps done
     RunAccount account_;

@@ -86,7 +86,7 @@ class EvenMix final : public SourceMix {
     std::int64_t min_lag_;  ///< of an eligible source
     State start_;
     mutable State current_;
-    /// By stride of 2^6, 2^9, 2^12 ... samples: states at the latest even and the latest odd multiple of it.
+    /// Latest states at even and at odd multiples of a stride of 2^6, 2^9, 2^12 ... samples.
     mutable std::array<std::array<State, 2>, num_saved> saved_;
 };
 

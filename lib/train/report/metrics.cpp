@@ -97,7 +97,7 @@ void Metrics::step(const StepReport& report) {
     line_.field("tokens", report.tokens);
     line_.field("loss", report.loss);
     loss_by_source(report.loss_by_source);
-    samples_by_source(report.samples_by_source);
+    write_samples_by_source(report.samples_by_source, line_);
     line_.field("lr", report.lr);
     line_.field("grad_norm", report.grad_norm);
     line_.field("step_s", report.step_s);
@@ -252,27 +252,6 @@ void Metrics::loss_by_source(std::span<const SourceLoss> losses) {
     line_.open("loss_tokens_by_source");
     for (const auto& source : losses) {
         line_.field(source.name, source.tokens);
-    }
-    line_.close();
-}
-
-void Metrics::samples_by_source(std::span<const SourceSamples> sources) {
-    if (sources.empty()) {
-        return;
-    }
-    line_.open("samples_by_source");
-    for (const auto& source : sources) {
-        line_.field(source.name, source.samples);
-    }
-    line_.close();
-    line_.open("total_samples_by_source");
-    for (const auto& source : sources) {
-        line_.field(source.name, source.total);
-    }
-    line_.close();
-    line_.open("share_by_source");
-    for (const auto& source : sources) {
-        line_.field(source.name, source.share);
     }
     line_.close();
 }

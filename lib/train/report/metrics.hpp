@@ -120,8 +120,6 @@ class Metrics {
     void begin(std::string_view event);
     /// Writes the losses and the target tokens of each source, if there are several sources.
     void loss_by_source(std::span<const SourceLoss> losses);
-    /// Writes the samples of each source in this step and in total, and its share.
-    void samples_by_source(std::span<const SourceSamples> sources);
     /// Writes `sent_<purpose>_B` and `plan_<purpose>_B`.
     void sent(const schedule::BytesByPurpose& counted,
               const schedule::BytesByPurpose& planned,

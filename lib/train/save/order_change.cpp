@@ -274,8 +274,8 @@ void report_order_change(const SavedOrder& before,
     if (change.has_other_changes()) {
         verdict.warnings.push_back(fmt::format(
             "data.train: after step {}, weights change at other samples or to other shares than in the run "
-            "of the checkpoint: from there on, samples have another order",
-            step));
+            "of the checkpoint: the following samples have another order",
+            format_grouped(before.step)));
     }
     if (const auto causes = change.causes(); !causes.empty()) {
         const auto repeats = change.repeats(data::TrainingOrder{verdict.order});

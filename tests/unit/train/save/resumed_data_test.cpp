@@ -172,7 +172,7 @@ TEST(ResumedData, OtherLaterWeightsBeginANewOrder) {
     now.order.sources[1].changes = {{70 * 8, 0}};
     const auto verdict = check(now, false, changing_texts());
     EXPECT_THAT(verdict.warnings,
-                ElementsAre(StartsWith("data.train: after step 51, weights change at other samples")));
+                ElementsAre(StartsWith("data.train: after step 50, weights change at other samples")));
     const auto positions = data::TrainingOrder{changing_texts().order}.positions(400);
     EXPECT_EQ(400, verdict.order.first_sample);
     EXPECT_EQ(400, verdict.order.reached_sample);
