@@ -24,7 +24,7 @@ train::StartPreview preview_start(const deck::LoadedDeck& loaded) {
     const data::Corpus corpus{run.data, run.model.vocab, run.run.seed};
     corpus.check_tokens();
     const train::TrainingData data{train::for_manifest(data::fingerprints(corpus.files()), loaded.secrets),
-                                   corpus.order()};
+                                   corpus.order(run.train.global_batch), run.train.global_batch};
     return train::preview_start({run, loaded.effective, data});
 }
 

@@ -7,6 +7,7 @@
 
 #include "app/start/token_sources.hpp"
 #include "base/text/units.hpp"
+#include "spec/source_weights.hpp"
 
 namespace ziggurat::app {
 
@@ -42,10 +43,7 @@ std::string packing_lines(const PackedSources& packed, std::int64_t seq) {
 }
 
 Epochs SourceSizes::epochs(const spec::RunSpec& run) const {
-    double weights = 0;
-    for (const auto& source : run.data.train) {
-        weights += source.weight;
-    }
+    const auto shares = spec::mean_shares(run.data, run.train.steps);
     const auto wanted = static_cast<double>(run.train.steps) * static_cast<double>(run.train.global_batch) *
                         static_cast<double>(run.data.seq);
     Epochs epochs;
@@ -55,8 +53,7 @@ Epochs SourceSizes::epochs(const spec::RunSpec& run) const {
         const auto all = static_cast<double>(facts.tokens);
         const auto trained = facts.packed ? static_cast<double>(facts.packed->trained * run.data.seq)
                                           : all - std::floor(all * run.data.held_out);
-        epochs.push_back(trained > 0 ? std::optional{wanted * run.data.train[i].weight / weights / trained}
-                                     : std::nullopt);
+        epochs.push_back(trained > 0 ? std::optional{wanted * shares[i] / trained} : std::nullopt);
     }
     return epochs;
 }

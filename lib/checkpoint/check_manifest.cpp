@@ -12,6 +12,7 @@
 
 #include "base/text/printable.hpp"
 #include "checkpoint/manifest_text.hpp"
+#include "data/order/order_weights.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {
@@ -82,13 +83,16 @@ void check_course(const TrainingProgress& progress) {
 void check_order(const data::DataOrderState& order, std::int64_t next_sample) {
     bool is_right = order.first_sample >= 0 && order.first_sample <= next_sample && order.seq >= 1 &&
                     order.seq <= Limits::tokens;
-    for (const auto& [weight, tokens, trained, is_packed, stream, begin] : order.sources) {
-        is_right = is_right && weight > 0 && std::isfinite(weight) && tokens >= trained &&
-                   tokens <= Limits::tokens && trained > order.seq &&
-                   (!is_packed || trained % order.seq == 1 % order.seq) && begin.epoch >= 0 &&
+    for (const auto& source : order.sources) {
+        const auto& begin = source.begin;
+        is_right = is_right && source.tokens >= source.trained && source.tokens <= Limits::tokens &&
+                   source.trained > order.seq &&
+                   (!source.is_packed || source.trained % order.seq == 1 % order.seq) && begin.epoch >= 0 &&
                    begin.epoch <= Limits::samples && begin.tokens >= 0 && begin.tokens <= Limits::tokens;
     }
-    if (!is_right) {
+    // Without the state of an even mix, all its picks would be computed.
+    const bool has_state = order.mix == data::MixRule::nested || order.reached_sample == next_sample;
+    if (!is_right || !has_state || !data::has_valid_mix(order)) {
         refuse("invalid sample order in COMPLETE");
     }
 }

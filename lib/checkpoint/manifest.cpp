@@ -39,12 +39,19 @@ class TensorList {
 Json to_json(const data::DataOrderState& order) {
     Json sources = Json::array();
     for (const auto& source : order.sources) {
+        Json changes = Json::array();
+        for (const auto& [sample, weight] : source.changes) {
+            changes.push_back({sample, weight});
+        }
         sources.push_back({{"weight", source.weight},
                            {"tokens", source.tokens},
                            {"trained", source.trained},
                            {"stream", source.stream},
                            {"epoch", source.begin.epoch},
-                           {"tokens_of_epoch", source.begin.tokens}});
+                           {"tokens_of_epoch", source.begin.tokens},
+                           {"changes", std::move(changes)},
+                           {"earlier", source.earlier},
+                           {"reached", source.reached}});
         if (source.is_packed) {
             sources.back()["packed"] = true;
         }
@@ -53,6 +60,8 @@ Json to_json(const data::DataOrderState& order) {
             {"seq", order.seq},
             {"seed", order.seed},
             {"shuffle", order.is_shuffled},
+            {"mix", order.mix == data::MixRule::even ? "even" : "nested"},
+            {"reached_sample", order.reached_sample},
             {"sources", std::move(sources)}};
 }
 

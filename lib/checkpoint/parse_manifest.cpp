@@ -114,6 +114,18 @@ LrScheduleState parse_course(const Json& progress) {
             course.at("next_rate").get<double>()};
 }
 
+/// Returns the rule of the mix; an order without one was written by an earlier version.
+data::MixRule parse_mix(const Json& order) {
+    if (!order.contains("mix")) {
+        return data::MixRule::nested;
+    }
+    const auto rule = order["mix"].get<std::string>();
+    if (rule != "even" && rule != "nested") {
+        throw std::invalid_argument{"its sample order has an unknown mix"};
+    }
+    return rule == "even" ? data::MixRule::even : data::MixRule::nested;
+}
+
 data::DataOrderState parse_order(const Json& progress) {
     if (!progress.contains("order")) {
         return {};
@@ -122,7 +134,11 @@ data::DataOrderState parse_order(const Json& progress) {
     data::DataOrderState order{.first_sample = whole_number(json.at("first_sample")),
                                .seq = whole_number(json.at("seq")),
                                .seed = json.at("seed").get<std::uint64_t>(),
-                               .is_shuffled = json.at("shuffle").get<bool>()};
+                               .is_shuffled = json.at("shuffle").get<bool>(),
+                               .mix = parse_mix(json)};
+    if (json.contains("reached_sample")) {
+        order.reached_sample = whole_number(json["reached_sample"]);
+    }
     for (const Json& source : json.at("sources")) {
         order.sources.push_back(
             {source.at("weight").get<double>(),
@@ -131,6 +147,14 @@ data::DataOrderState parse_order(const Json& progress) {
              source.value("packed", false),
              static_cast<std::uint32_t>(small_number(source.at("stream"))),
              {whole_number(source.at("epoch")), whole_number(source.at("tokens_of_epoch"))}});
+        if (source.contains("changes")) {
+            for (const Json& change : source["changes"]) {
+                order.sources.back().changes.push_back(
+                    {whole_number(change.at(0)), change.at(1).get<double>()});
+            }
+            order.sources.back().earlier = whole_number(source.at("earlier"));
+            order.sources.back().reached = whole_number(source.at("reached"));
+        }
     }
     return order;
 }

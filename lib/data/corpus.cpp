@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -135,7 +136,7 @@ std::int64_t Corpus::num_tokens(const std::vector<SourcePart>& parts) {
     return tokens;
 }
 
-DataOrderState Corpus::order() const {
+DataOrderState Corpus::order(std::int64_t global_batch) const {
     DataOrderState order{.seq = data_.seq, .seed = seed_, .is_shuffled = data_.shuffle};
     for (const auto& part : training_) {
         order.sources.push_back({.weight = part.weight,
@@ -143,6 +144,11 @@ DataOrderState Corpus::order() const {
                                  .trained = part.end,
                                  .is_packed = part.is_packed,
                                  .stream = static_cast<std::uint32_t>(order.sources.size())});
+        for (const auto& [step, weight] : data_.train[order.sources.size() - 1].weight_changes) {
+            if (step < std::numeric_limits<std::int64_t>::max() / 4 / global_batch) {  // else never reached
+                order.sources.back().changes.push_back({step * global_batch, weight});
+            }
+        }
     }
     return order;
 }

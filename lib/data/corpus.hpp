@@ -46,11 +46,13 @@ class Corpus {
     std::int64_t num_training_tokens() const { return num_tokens(training_); }
     std::int64_t num_validation_tokens() const { return num_tokens(validation_); }
 
-    /// Returns the order of training samples of a new run.
-    DataOrderState order() const;
+    /// Returns the order of training samples of a new run with `global_batch` samples per step.
+    ///
+    /// The order depends on that number only if weights change.
+    DataOrderState order(std::int64_t global_batch) const;
 
-    /// Returns an unbounded source of samples, in the order of order() or of the resumed run.
-    BatchSource training() const { return training(order()); }
+    /// Returns an unbounded source of samples, in the order of a run, or of order(1).
+    BatchSource training() const { return training(order(1)); }
     BatchSource training(const DataOrderState& order) const;
 
     /// Returns every window of the validation parts once, or `max_samples` evenly spaced ones (0: all).

@@ -13,6 +13,7 @@
 #include "base/path_exists.hpp"
 #include "base/text/message.hpp"
 #include "comm/control.hpp"
+#include "data/order/order_weights.hpp"
 #include "data/text/text_stream.hpp"
 #include "optim/adamw_inputs.hpp"
 #include "train/generate/text_generator.hpp"
@@ -28,6 +29,9 @@ constexpr std::int64_t max_record_bytes = 16 << 20;
 /// Returns the resumed state; after a rollback, with the samples that follow those of the spike.
 Resumed after_spike(Resumed resumed, const std::optional<RollBack>& back) {
     if (back) {
+        // Weights change at the same steps, although the steps have later samples.
+        data::shift_changes(resumed.progress.order, resumed.progress.next_sample,
+                            back->next_sample - resumed.progress.next_sample);
         resumed.progress.next_sample = back->next_sample;
         resumed.progress.pace = {};
     }
@@ -64,18 +68,19 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
                 StateInit::zero, recorded_products(inputs)},
       world_{assembly_.world()},
       model_{spec_, inputs.world.rank()},
-      resumed_{after_spike(
-          resume(spec_,
-                 inputs.context.effective_deck,
-                 world_,
-                 assembly_.state(),
-                 inputs.reporter,
-                 {for_manifest(inputs.data.files(), inputs.context.secrets), inputs.corpus.order()}),
-          inputs.back)},
+      resumed_{after_spike(resume(spec_,
+                                  inputs.context.effective_deck,
+                                  world_,
+                                  assembly_.state(),
+                                  inputs.reporter,
+                                  {for_manifest(inputs.data.files(), inputs.context.secrets),
+                                   inputs.corpus.order(spec_.train.global_batch), spec_.train.global_batch}),
+                           inputs.back)},
       tracker_{spec_, world_, checkpoint_root(spec_),
                resumed_.is_own ? std::optional{resumed_.progress.step} : std::nullopt},
       course_{spec_, resumed_.progress},
-      order_{resumed_.progress.order.is_known() ? resumed_.progress.order : inputs.corpus.order()},
+      order_{resumed_.progress.order.is_known() ? resumed_.progress.order
+                                                : inputs.corpus.order(spec_.train.global_batch)},
       feeder_{spec_, inputs.corpus.training(order_), model_.data_rank, model_.counts_losses(),
               resumed_.progress},
       evaluation_{spec_,
@@ -109,6 +114,7 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
     if (was_finished()) {
         return;
     }
+    sources_.emplace(order_, spec_.data.train, resumed_.progress.next_sample);
     for (const auto tier : {spec::Tier::device, spec::Tier::host, spec::Tier::nvme}) {
         max_bytes_[tier] = assembly_.arena_bytes(tier);
     }
@@ -211,7 +217,7 @@ checkpoint::TrainingProgress TrainingLoop::progress() const {
                                                 spec_.train.global_batch * spec_.data.seq),
             .recent = spikes_.recent(),
             .course = course_.record(step_, tokens_),
-            .order = order_};
+            .order = data::reached(order_, feeder_.first_sample(step_), sources_->counts())};
 }
 
 void TrainingLoop::one_step() {
@@ -250,6 +256,11 @@ void TrainingLoop::one_step() {
         warn_of_no_targets();
     }
     report.loss_by_source = outcome.by_source;
+    sources_->add_step(feeder_.first_sample(step_));
+    if (sources_->by_source().size() > 1) {
+        report.samples_by_source = sources_->by_source();
+    }
+    report.begun_epochs = sources_->begun();
     report.grad_norm = outcome.grad_norm;
     report.is_skipped = outcome.is_skipped;
     report.skipped = skips_.skipped();

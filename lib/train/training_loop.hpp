@@ -30,6 +30,7 @@
 #include "train/save/checkpointer.hpp"
 #include "train/save/data_guard.hpp"
 #include "train/save/validation_tracker.hpp"
+#include "train/source_use.hpp"
 #include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
@@ -112,6 +113,7 @@ class TrainingLoop {
     TrainingSchedule course_;
     data::DataOrderState order_;  ///< order of the samples
     DataLoader feeder_;
+    std::optional<SourceUse> sources_;  ///< empty if the run had finished before
     Evaluation evaluation_;
     std::int64_t step_ = resumed_.progress.step;  ///< steps done
     RunAccount account_;

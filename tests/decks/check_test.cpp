@@ -293,6 +293,13 @@ TEST_F(CheckAsJson, SaysHowOftenEachSourceIsGoneThrough) {
     EXPECT_DOUBLE_EQ(both[1], tokens * 0.25 / 4000);
 
     options_.overrides.back() =
+        "data.train=[{format: text, path: parts/text.txt, weight: [[0, 3], [4, 0]]}, {format: text, path: " +
+        folder_.file("two.txt") + "}]";
+    const Json changing = json(0)["batch"]["epochs"];
+    EXPECT_DOUBLE_EQ(changing[0], tokens * 0.4 * 0.75 / held);
+    EXPECT_DOUBLE_EQ(changing[1], tokens * (0.4 * 0.25 + 0.6) / 4000);
+
+    options_.overrides.back() =
         "data.train[0].path=no/such/text.txt";  // a plan for a machine does not need the file
     options_.json = false;
     EXPECT_EQ(run(), 0);

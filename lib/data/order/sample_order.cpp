@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/contract.hpp"
+#include "data/order/order_weights.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -12,12 +13,12 @@ namespace {
 /// Minimum number of windows per epoch for shifted windows, which cost one window.
 constexpr std::int64_t min_windows_to_shift = 16;
 
-std::vector<double> weights_of(const std::vector<SourcePart>& parts) {
-    std::vector<double> weights;
+std::unique_ptr<const SourceMix> mix_of(const std::vector<SourcePart>& parts) {
+    DataOrderState order;
     for (const auto& part : parts) {
-        weights.push_back(part.weight);
+        order.sources.push_back({.weight = part.weight});
     }
-    return weights;
+    return make_mix(order);
 }
 
 std::vector<SourcePart> parts_of(const DataOrderState& record) {
@@ -38,7 +39,7 @@ TrainingOrder::TrainingOrder(std::vector<SourcePart> parts,
                              std::int64_t seq,
                              std::uint64_t seed,
                              bool is_shuffled)
-    : parts_{std::move(parts)}, seq_{seq}, is_shuffled_{is_shuffled}, mix_{weights_of(parts_)} {
+    : parts_{std::move(parts)}, seq_{seq}, is_shuffled_{is_shuffled}, mix_{mix_of(parts_)} {
     for (std::size_t p = 0; p < parts_.size(); ++p) {
         add_part(seed, static_cast<std::uint32_t>(p), {});
     }
@@ -48,7 +49,7 @@ TrainingOrder::TrainingOrder(const DataOrderState& record)
     : parts_{parts_of(record)},
       seq_{record.seq},
       is_shuffled_{record.is_shuffled},
-      mix_{weights_of(parts_)},
+      mix_{make_mix(record)},
       first_sample_{record.first_sample} {
     for (const auto& source : record.sources) {
         add_part(record.seed, source.stream, source.begin);
@@ -94,7 +95,7 @@ std::int64_t TrainingOrder::first_token(int part, std::int64_t epoch, std::int64
 }
 
 Window TrainingOrder::window(std::int64_t sample) const {
-    const auto pick = mix_.pick(sample - first_sample_);
+    const auto pick = mix_->pick(sample - first_sample_);
     const std::size_t p = pick.source;
     const int source = parts_[p].source;
     const std::int64_t later = pick.index - begins_[p].windows;
@@ -116,16 +117,20 @@ std::int64_t TrainingOrder::token_ahead(int part, std::int64_t passed) const {
                         : parts_[p].begin + begin.tokens + passed;
 }
 
+SourcePosition TrainingOrder::position_after(int part, std::int64_t count) const {
+    const Begin& begin = begins_[part];
+    const std::int64_t later = count - begin.windows;
+    const std::int64_t windows = orders_[part].size();
+    return later < 0 ? SourcePosition{begin.epoch, begin.tokens + count * seq_}
+                     : SourcePosition{begin.epoch + 1 + later / windows, later % windows * seq_};
+}
+
 std::vector<SourcePosition> TrainingOrder::positions(std::int64_t sample) const {
-    const auto counts = mix_.counts(sample - first_sample_);
+    std::vector<std::int64_t> counts(parts_.size());
+    count(sample, counts);
     std::vector<SourcePosition> positions;
     for (std::size_t p = 0; p < parts_.size(); ++p) {
-        const Begin& begin = begins_[p];
-        const std::int64_t later = counts[p] - begin.windows;
-        const std::int64_t windows = orders_[p].size();
-        positions.push_back(later < 0
-                                ? SourcePosition{begin.epoch, begin.tokens + counts[p] * seq_}
-                                : SourcePosition{begin.epoch + 1 + later / windows, later % windows * seq_});
+        positions.push_back(position_after(static_cast<int>(p), counts[p]));
     }
     return positions;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "data/order/data_order_state.hpp"
@@ -54,6 +56,8 @@ class SampleOrder {
 
 /// Order for training: sources by weight, each with an unbounded number of epochs.
 ///
+/// Thread: not thread-safe, see SourceMix
+///
 /// An epoch of a source visits each of its windows once, in sequence or shuffled. The shuffle depends on
 /// (seed, stream, epoch), where the stream of a part is its index in the list. Shuffled epochs also shift
 /// their windows: all begin 0 to seq - 1 tokens later. A source of 16 or more windows loses one window for
@@ -70,11 +74,19 @@ class TrainingOrder final : public SampleOrder {
     explicit TrainingOrder(const DataOrderState& record);
 
     std::int64_t num_samples() const override;
-    /// \pre sample >= the first of the order
+    /// \pre sample >= DataOrderState::reached_sample
     Window window(std::int64_t sample) const override;
 
     /// Returns, by part, the progress of training when it reaches `sample`.
     std::vector<SourcePosition> positions(std::int64_t sample) const;
+
+    /// Writes the number of samples of each part from the first of the order to before `sample`.
+    void count(std::int64_t sample, std::span<std::int64_t> counts) const {
+        mix_->count(sample - first_sample_, counts);
+    }
+
+    /// Returns the progress of training in part `part` after `count` samples of it in this order.
+    SourcePosition position_after(int part, std::int64_t count) const;
 
     /// Returns the first token of the window at `position` of an epoch of part `part`.
     ///
@@ -110,7 +122,7 @@ class TrainingOrder final : public SampleOrder {
     std::vector<SourcePart> parts_;
     std::int64_t seq_;
     bool is_shuffled_;
-    SourceMix mix_;
+    std::unique_ptr<const SourceMix> mix_;
     std::int64_t first_sample_ = 0;
     std::vector<Permutation> orders_;  // by part
     std::vector<Begin> begins_;        // by part

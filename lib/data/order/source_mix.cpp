@@ -18,7 +18,7 @@ std::int64_t share_of(std::int64_t samples, std::uint64_t share) {
 
 }  // namespace
 
-SourceMix::SourceMix(std::span<const double> weights) {
+NestedMix::NestedMix(std::span<const double> weights) {
     double rest = std::accumulate(weights.begin(), weights.end(), 0.0);
     ZG_EXPECTS(!weights.empty() && rest > 0);
     for (std::size_t s = 0; s + 1 < weights.size(); ++s) {
@@ -30,7 +30,7 @@ SourceMix::SourceMix(std::span<const double> weights) {
     ZG_EXPECTS(weights.back() >= 0);
 }
 
-SourceMix::Pick SourceMix::pick(std::int64_t sample) const {
+SourceMix::Pick NestedMix::pick(std::int64_t sample) const {
     ZG_EXPECTS(sample >= 0);
     for (std::size_t s = 0; s < shares_.size(); ++s) {
         const std::int64_t before = share_of(sample, shares_[s]);
@@ -42,15 +42,13 @@ SourceMix::Pick SourceMix::pick(std::int64_t sample) const {
     return {static_cast<int>(shares_.size()), sample};
 }
 
-std::vector<std::int64_t> SourceMix::counts(std::int64_t samples) const {
-    ZG_EXPECTS(samples >= 0);
-    std::vector<std::int64_t> counts;
-    for (const std::uint64_t share : shares_) {
-        counts.push_back(share_of(samples, share));
-        samples -= counts.back();
+void NestedMix::count(std::int64_t samples, std::span<std::int64_t> counts) const {
+    ZG_EXPECTS(samples >= 0 && counts.size() == shares_.size() + 1);
+    for (std::size_t s = 0; s < shares_.size(); ++s) {
+        counts[s] = share_of(samples, shares_[s]);
+        samples -= counts[s];
     }
-    counts.push_back(samples);
-    return counts;
+    counts.back() = samples;
 }
 
 }  // namespace ziggurat::data

@@ -53,6 +53,20 @@ Json by_type(const Row& row) {
         case Type::real:
         case Type::alias:
             return bounded(row, "number");
+        case Type::real_by_step: {
+            Json number = bounded(row, "number");
+            Json of_list = number;
+            of_list["minimum"] = 0;
+            return {{"anyOf",
+                     {std::move(number),
+                      {{"type", "array"},
+                       {"minItems", 1},
+                       {"items",
+                        {{"type", "array"},
+                         {"items", Json::array({one_of_types({"integer", "string"}), std::move(of_list)})},
+                         {"minItems", 2},
+                         {"maxItems", 2}}}}}}};
+        }
         case Type::texts:
             return {{"type", "array"}, {"items", {{"type", "string"}}}};
         case Type::reals: {

@@ -8,6 +8,7 @@
 
 #include "deck/messages/diagnostics.hpp"
 #include "deck/resolve/resolve.hpp"
+#include "deck/values/by_step.hpp"
 #include "deck/values/working_folder.hpp"
 #include "spec/token_format.hpp"
 
@@ -76,6 +77,17 @@ spec::Source with_chat_settings(Values& values, const std::string& path, spec::S
     return source;
 }
 
+/// Returns the first weight of a source, and its changes.
+std::pair<double, std::vector<spec::WeightChange>> weights_of(const Values& values, const std::string& key) {
+    auto weights = values.as<ByStep>(key);
+    if (weights.empty()) {
+        return {1, {}};  // a source of data.validation, or a bad value
+    }
+    const double first = weights.front().weight;
+    weights.erase(weights.begin());
+    return {first, std::move(weights)};
+}
+
 std::vector<spec::Source> sources(Resolution& resolution,
                                   const std::string& list,
                                   const std::vector<spec::Source>& held_out = {}) {
@@ -89,11 +101,13 @@ std::vector<spec::Source> sources(Resolution& resolution,
         if (format == spec::TokenFormat::raw) {
             resolution.require(path + ".dtype", "a raw file does not contain the type of its token ids");
         }
+        const auto [weight, weight_changes] = weights_of(values, path + ".weight");
         all.push_back(with_chat_settings(
             values, path,
             {.format = format.value_or(spec::TokenFormat::text),
              .path = path_from(values, values.text(path + ".path")),
-             .weight = values.has(path + ".weight") ? values.real(path + ".weight") : 1,
+             .weight = weight,
+             .weight_changes = weight_changes,
              .raw_type =
                  spec::raw_type_of(values.keyword(path + ".dtype")).value_or(spec::RawType::uint16)}));
     }

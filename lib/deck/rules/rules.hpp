@@ -27,6 +27,7 @@ std::span<const Rule> tier_rules();
 std::span<const Rule> tile_rules();
 std::span<const Rule> source_rules();
 std::span<const Rule> data_rules();
+std::span<const Rule> weight_rules();
 std::span<const Rule> checkpoint_rules();
 std::span<const Rule> effect_rules();
 std::span<const Rule> unusual_rules();

@@ -254,7 +254,8 @@ void samples_follow_validations(const Resolution& at) {
 
 void weights_of_sources_divide_something(const Resolution& at) {
     constexpr const char* key = "data.train[0].weight";
-    if (has_one_source(at) && at.values.is_written(key) && at.values.real(key) != 1) {
+    if (has_one_source(at) && at.values.is_written(key) &&
+        (at.run.data.train[0].weight != 1 || !at.run.data.train[0].weight_changes.empty())) {
         warn(at, key, "there is one source", "Remove it.");
     }
 }

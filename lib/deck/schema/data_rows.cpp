@@ -51,8 +51,10 @@ constexpr Row rows[] = {
      .on_resume = measured,
      .doc = "For chat with JSON lines: tokens that count in the loss: all turns of the assistant (the "
             "default), the completion (its last turn), or all tokens."},
-    {.path = "data.train[].weight", .type = Type::real, .fallback = "1", .min = 1e-9, .max = 1e9,
-     .on_resume = measured, .doc = "Share of the sequences, relative to the other sources."},
+    {.path = "data.train[].weight", .type = Type::real_by_step, .fallback = "1", .min = 1e-9, .max = 1e9,
+     .on_resume = measured,
+     .doc = "Share of the sequences, relative to the other sources. In a list of pairs, each weight holds "
+            "from its step on, counted from 0; a weight of 0 begins a source later or ends it."},
     {.path = "data.validation", .type = Type::list, .on_resume = noted,
      .doc = "Validation sources, in addition to held-out data."},
     {.path = "data.validation[].format", .type = Type::keyword, .keywords = "text llmc megatron raw own chat",

@@ -25,6 +25,7 @@ enum class Type {
     keyword,  ///< one of `keywords`
     integer,
     real,
+    real_by_step,   ///< a number, or a list of pairs of step and number
     size,           ///< bytes
     size_or_share,  ///< bytes or percent
     share,          ///< percent

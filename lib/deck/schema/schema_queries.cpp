@@ -49,6 +49,9 @@ std::string form_of(const Row& row) {
             return counted_form(row);
         case Type::real:
             return "a number, such as 0.1 or 3.0e-4";
+        case Type::real_by_step:
+            return "a number, such as 0.1 or 3.0e-4, or pairs of step and number, such as [[0, 0.7], [10k, "
+                   "0.2]]";
         case Type::size:
             return "a size with its unit, such as 512MiB, 2TiB or 80GB";
         case Type::size_or_share:
@@ -139,6 +142,8 @@ const char* noun_of(const Row& row) {
         case Type::alias:
         case Type::real:
             return "a number";
+        case Type::real_by_step:
+            return "a number or a list of steps with numbers";
         case Type::text:
             return "a text";
         case Type::path:

@@ -16,10 +16,9 @@ std::string join(const std::string& path, std::string_view key) {
     return path.empty() ? std::string{key} : path + "." + std::string{key};
 }
 
-/// Returns true if an error was reported for the node or an item of its list.
+/// Returns true if an error was reported for the node or an item of its lists.
 bool has_failed(const Node& node) {
-    return node.is_failed ||
-           std::any_of(node.items.begin(), node.items.end(), [](const Node& item) { return item.is_failed; });
+    return node.is_failed || std::any_of(node.items.begin(), node.items.end(), has_failed);
 }
 
 /// Reader of one tree.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/contract.hpp"
+#include "deck/values/by_step.hpp"
 #include "deck/values/reader.hpp"
 #include "deck/values/value_errors.hpp"
 
@@ -178,6 +179,7 @@ Parsed read_scalar(const Row& row, const std::string& text) {
         case Type::alias:
         case Type::variables:
         case Type::keyword:  // keywords of the row are handled above
+        case Type::real_by_step:
         case Type::interval:
         case Type::home:
         case Type::texts:
@@ -197,6 +199,8 @@ Parsed read_data(const Row& row, const Node& node) {
             return node.kind == NodeKind::map ? std::nullopt : read_interval(node);
         case Type::integers:
             return read_integers(row, node);
+        case Type::real_by_step:
+            return parsed(read_by_step(row, node));
         case Type::texts:
         case Type::reals:
         case Type::keyword_list:
@@ -224,7 +228,9 @@ Parsed read_data(const Row& row, const Node& node) {
 
 bool is_within(
     const Row& row, const std::string& path, const Node& node, const DeckValue& value, Diagnostics& found) {
-    const double number = std::holds_alternative<std::int64_t>(value.data)
+    const auto* by_step = std::get_if<ByStep>(&value.data);
+    const double number = by_step != nullptr && node.kind == NodeKind::scalar ? by_step->front().weight
+                          : std::holds_alternative<std::int64_t>(value.data)
                               ? static_cast<double>(std::get<std::int64_t>(value.data))
                           : std::holds_alternative<double>(value.data)
                               ? std::get<double>(value.data)

@@ -111,6 +111,7 @@ std::string unit_for(Type type, std::string_view noun, std::string_view name) {
         case Type::boolean:
         case Type::keyword:
         case Type::real:
+        case Type::real_by_step:
         case Type::home:
         case Type::texts:
         case Type::reals:

@@ -8,6 +8,7 @@
 
 #include "deck/messages/nearest.hpp"
 #include "deck/messages/peer_names.hpp"
+#include "deck/values/by_step.hpp"
 #include "deck/values/quantities.hpp"
 #include "deck/values/unit_guess.hpp"
 
@@ -186,7 +187,10 @@ std::string written_as(const Row& row, const Node& node, bool is_keyword) {
     }
     std::string text;
     for (const Node& item : node.items) {
-        text += (text.empty() ? "" : ", ") + (row.type == Type::texts ? write_text(item.text) : item.text);
+        const bool is_nested = item.kind == NodeKind::list || item.kind == NodeKind::map;
+        text += (text.empty() ? "" : ", ") + (is_nested                 ? written_as(row, item, false)
+                                              : row.type == Type::texts ? write_text(item.text)
+                                                                        : item.text);
     }
     for (const MapEntry& entry : node.entries) {
         text += (text.empty() ? "" : ", ") + entry.key + ": " + entry.value.text;
@@ -224,6 +228,12 @@ void refuse_form(const Row& row, const std::string& path, const Node& given, Dia
     const std::string written = in_quotes(is_scalar ? node.text : written_as(row, node, false));
     if (const auto range = is_scalar ? range_beside(row, node.text) : ""; !range.empty()) {
         found.error(node.at, fmt::format("{} = {} is out of range", path, written), reason_of(row), range);
+        return;
+    }
+    if (row.type == Type::real_by_step && node.kind == NodeKind::list) {
+        auto [at, reason] = find_by_step_error(row, node);
+        found.error(at, fmt::format("{} = {} is not {}", path, written, noun_of(row)), std::move(reason),
+                    fmt::format("Write {}.", accepted_forms(row)));
         return;
     }
     const bool is_bare = is_scalar && needs_unit(row.type) && read_real(node.text);

@@ -51,6 +51,7 @@ struct DeckValue {
                               std::vector<std::string>,
                               std::vector<double>,
                               std::vector<std::int64_t>,
+                              std::vector<spec::WeightChange>,
                               spec::Interval,
                               TrainingLength,
                               spec::Home,

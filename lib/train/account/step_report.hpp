@@ -15,12 +15,28 @@
 
 namespace ziggurat::train {
 
+/// Samples of one training source.
+struct SourceSamples {
+    std::string name = {};     ///< of the source
+    std::int64_t samples = 0;  ///< of this step
+    std::int64_t total = 0;    ///< since the training began, including this step
+    double share = 0;          ///< its weight in this step divided by the sum of all weights
+};
+
+/// Epoch of a training source of which a step has used the first sample.
+struct BegunEpoch {
+    std::string_view source = {};  ///< name
+    std::int64_t epoch = 0;        ///< counted from 1
+};
+
 /// Report of one optimizer step over all ranks. Peaks are of the worst rank since the previous step.
 struct StepReport {
     std::int64_t step = 0;       ///< completed steps, including this one: the first is 1
     std::int64_t tokens = 0;     ///< consumed since the training began, including this step
     std::optional<double> loss;  ///< nats, mean over the global batch's target tokens, if it has any
     std::span<const SourceLoss> loss_by_source = {};  ///< one per training source; empty if there is only one
+    std::span<const SourceSamples> samples_by_source = {};  ///< the same
+    std::span<const BegunEpoch> begun_epochs = {};          ///< except first epochs
     double lr = 0;
     double grad_norm = 0;  ///< before clipping
     double step_s = 0;

@@ -48,6 +48,21 @@ std::string spike_line(const StepReport& report, int columns) {
     return line;
 }
 
+std::string epoch_line(std::int64_t step, const BegunEpoch& begun, int columns) {
+    const auto line =
+        fmt::format("epoch {} of '{}' begins in step {}", begun.epoch, printable(begun.source), step);
+    return columns <= 0 || text_width(line) <= columns
+               ? line
+               : fmt::format("epoch {} of a source begins in step {}", begun.epoch, step);
+}
+
+bool is_epoch_printed(std::int64_t epoch) {
+    while (epoch >= 10 && epoch % 10 == 0) {
+        epoch /= 10;
+    }
+    return epoch < 10;
+}
+
 StyledText validation_line(const ValidationReport& report, std::int64_t total_steps, int columns) {
     StyledText line;
     line.add("validate", Style::heading);

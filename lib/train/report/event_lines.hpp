@@ -16,6 +16,14 @@ std::string skipped_line(const StepReport& report, int columns = 0);
 /// Returns `step 1251 SPIKE: ...` with the action, shortened to `columns` (0: no limit).
 std::string spike_line(const StepReport& report, int columns = 0);
 
+/// Returns `epoch 2 of 'web' begins in step 1251`, shortened to `columns` (0: no limit).
+std::string epoch_line(std::int64_t step, const BegunEpoch& begun, int columns = 0);
+
+/// Returns true for epochs 2 to 10, 20, 30 to 100, 200, 300 and so on, whose begin is printed.
+///
+/// A source of a few windows begins an epoch in each step.
+bool is_epoch_printed(std::int64_t epoch);
+
 /// Returns `validate 100/500 | loss ...`, shortened to `columns` (0: no limit).
 StyledText validation_line(const ValidationReport& report, std::int64_t total_steps, int columns = 0);
 

@@ -97,6 +97,7 @@ void Metrics::step(const StepReport& report) {
     line_.field("tokens", report.tokens);
     line_.field("loss", report.loss);
     loss_by_source(report.loss_by_source);
+    write_samples_by_source(report.samples_by_source, line_);
     line_.field("lr", report.lr);
     line_.field("grad_norm", report.grad_norm);
     line_.field("step_s", report.step_s);
@@ -125,6 +126,13 @@ void Metrics::step(const StepReport& report) {
     line_.field("process_peak_B", report.process_peak_bytes);
     line_.field("skipped", report.skipped);
     write();
+    for (const auto& [source, epoch] : report.begun_epochs) {
+        begin("epoch");
+        line_.field("step", report.step);
+        line_.field("source", source);
+        line_.field("epoch", epoch);
+        write();
+    }
 }
 
 void Metrics::resume(std::int64_t step) {

@@ -57,6 +57,9 @@ class Metrics {
     void start(const RunFacts& facts);
     /// Writes `step`, and before it `peak` if the step raises the peak.
     ///
+    /// For each source that begins an epoch in this step, except its first one, it then writes `epoch`, with
+    /// `source` and `epoch`, counted from 1.
+    ///
     /// The fields are those of the report that can be nonzero in this run (StepFields), and:
     /// - `tok_s_rank`: tokens per second and rank.
     /// - `mfu`: model FLOPs utilisation, relative to the peak of `start` or of the latest event `peak` before

@@ -262,6 +262,11 @@ void Reporter::step(const StepReport& report, bool is_last) {
         }
         print(files_->line->line(columns, calendar_seconds()));
     }
+    for (const auto& begun : report.begun_epochs) {
+        if (is_epoch_printed(begun.epoch)) {
+            print_fitted([&](int columns) { return epoch_line(report.step, begun, columns); });
+        }
+    }
     console_.live(files_->line->live());
 }
 

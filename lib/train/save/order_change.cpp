@@ -9,6 +9,7 @@
 
 #include "base/text/units.hpp"
 #include "data/order/order_overlap.hpp"
+#include "data/order/order_weights.hpp"
 #include "data/order/sample_order.hpp"
 
 namespace ziggurat::train {
@@ -19,14 +20,6 @@ using Record = data::DataOrderState;
 /// Tolerance: shares that differ by less are equal.
 constexpr double share_tolerance = 1e-9;
 constexpr std::size_t max_parts = 6;
-
-double share_of(const Record& order, std::size_t source) {
-    double sum = 0;
-    for (const auto& other : order.sources) {
-        sum += other.weight;
-    }
-    return order.sources[source].weight / sum;
-}
 
 std::string joined(std::vector<std::string> parts) {
     if (parts.size() > max_parts) {
@@ -45,7 +38,12 @@ class OrderDiff {
           now_{now},
           match_{match},
           order_{before.order},
-          places_{order_.positions(before.next_sample)} {}
+          counts_(before.order.sources.size()),
+          places_{order_.positions(before.next_sample)},
+          shares_before_{data::shares_at(before.order, before.next_sample)},
+          shares_now_{data::shares_at(now.order, before.next_sample)} {
+        order_.count(before.next_sample, counts_);
+    }
 
     bool is_none() const {
         const auto& was = before_.order;
@@ -57,15 +55,37 @@ class OrderDiff {
             is_same = is_same && present.is_same && present.before == static_cast<int>(s) &&
                       was.sources[s].trained == is.sources[s].trained &&
                       was.sources[s].is_packed == is.sources[s].is_packed &&
-                      std::abs(share_of(was, s) - share_of(is, s)) < share_tolerance;
+                      std::abs(shares_before_[s] - shares_now_[s]) < share_tolerance;
         }
-        return is_same;
+        return is_same && !has_other_changes();
+    }
+
+    /// Returns true if weights of later samples differ, for the same sources.
+    bool has_other_changes() const {
+        auto samples = data::change_samples(before_.order);
+        for (const auto sample : data::change_samples(now_.order)) {
+            samples.push_back(sample);
+        }
+        return std::ranges::any_of(samples, [&](std::int64_t sample) {
+            if (sample <= before_.next_sample) {
+                return false;
+            }
+            const auto before = data::shares_at(before_.order, sample);
+            const auto now = data::shares_at(now_.order, sample);
+            for (std::size_t s = 0; s < now.size(); ++s) {
+                if (match_.sources[s].before != SourceMatch::none &&
+                    std::abs(before[before_of(s)] - now[s]) >= share_tolerance) {
+                    return true;
+                }
+            }
+            return false;
+        });
     }
 
     /// Returns the order from the next sample on; each source continues at its position.
     Record next() const {
         Record next = now_.order;
-        next.first_sample = before_.next_sample;
+        data::begin_at(next, before_.next_sample);
         std::uint32_t unused = 0;  // first random stream that no source has used for shuffling
         for (const auto& source : before_.order.sources) {
             unused = std::max(unused, source.stream + 1);
@@ -73,6 +93,8 @@ class OrderDiff {
         for (std::size_t s = 0; s < next.sources.size(); ++s) {
             const bool goes_on = continues(s);
             next.sources[s].stream = goes_on ? before_.order.sources[before_of(s)].stream : unused++;
+            next.sources[s].earlier =
+                goes_on ? before_.order.sources[before_of(s)].earlier + counts_[before_of(s)] : 0;
             next.sources[s].begin = goes_on ? position_in(s) : data::SourcePosition{};
         }
         return next;
@@ -82,12 +104,12 @@ class OrderDiff {
     std::vector<std::string> shares() const {
         std::vector<std::string> reported;
         for (std::size_t s = 0; s < now_.sources.size(); ++s) {
-            const double share = 100 * share_of(now_.order, s);
+            const double share = 100 * shares_now_[s];
             if (match_.sources[s].before == SourceMatch::none) {
                 reported.push_back(fmt::format("'{}' is new with {:.3g} %", now_.sources[s].name(), share));
                 continue;
             }
-            const double share_before = 100 * share_of(before_.order, before_of(s));
+            const double share_before = 100 * shares_before_[before_of(s)];
             if (std::abs(share - share_before) >= 100 * share_tolerance) {
                 reported.push_back(fmt::format(
                     "'{}' gives {:.3g} % instead of {:.3g} %{}", now_.sources[s].name(), share, share_before,
@@ -97,7 +119,7 @@ class OrderDiff {
         for (const int gone : match_.gone) {
             const std::size_t b = gone;
             reported.push_back(fmt::format("'{}', which gave {:.3g} %, is removed after {}",
-                                           before_.sources[b].name(), 100 * share_of(before_.order, b),
+                                           before_.sources[b].name(), 100 * shares_before_[b],
                                            position_of(b)));
         }
         return reported;
@@ -247,7 +269,9 @@ class OrderDiff {
     const CurrentOrder& now_;
     const SourceMatch& match_;
     data::TrainingOrder order_;
+    std::vector<std::int64_t> counts_;  ///< samples of each source in the checkpoint's order
     std::vector<data::SourcePosition> places_;
+    std::vector<double> shares_before_, shares_now_;  ///< of the next sample, by source
 };
 
 void report_names(const SavedOrder& before,
@@ -294,6 +318,12 @@ void report_order_change(const SavedOrder& before,
         verdict.notes.emplace_back(
             "data.train lists its sources in another order: each keeps its share and continues at its "
             "position");
+    }
+    if (change.has_other_changes()) {
+        verdict.warnings.push_back(fmt::format(
+            "data.train: after step {}, weights change at other samples or to other shares than in the run "
+            "of the checkpoint: the following samples have another order",
+            format_grouped(before.step)));
     }
     if (const auto causes = change.causes(); !causes.empty()) {
         const auto repeats = change.repeats(data::TrainingOrder{verdict.order});

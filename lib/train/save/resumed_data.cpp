@@ -6,6 +6,8 @@
 
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
+#include "data/order/order_weights.hpp"
+#include "data/order/sample_order.hpp"
 #include "train/save/order_change.hpp"
 #include "train/save/source_match.hpp"
 
@@ -87,6 +89,42 @@ void warn_of_unknown_sources(const std::vector<checkpoint::DeckChange>& deck,
     }
 }
 
+/// Returns the order of a run from scratch, with changes of weights at the samples of the resumed run's
+/// steps.
+data::DataOrderState present_order(const TrainingData& now, const checkpoint::TrainingProgress& progress) {
+    auto order = now.order;
+    data::shift_changes(order, 0, progress.next_sample - progress.step * now.global_batch);
+    return order;
+}
+
+/// Returns the order that follows a checkpoint of an earlier version, which did not record its order.
+///
+/// It is the one that such a version used for the present sources. If weights change, a new order begins.
+data::DataOrderState order_after_unknown(const data::DataOrderState& present, std::int64_t next_sample) {
+    auto earlier = present;
+    earlier.mix = data::MixRule::nested;
+    for (auto& source : earlier.sources) {
+        source.changes.clear();
+    }
+    if (data::change_samples(present).empty() || !present.is_known()) {
+        return earlier;
+    }
+    const auto shares = data::shares_at(present, 0);
+    for (std::size_t s = 0; s < shares.size(); ++s) {
+        earlier.sources[s].weight = shares[s];
+    }
+    auto next = present;
+    data::begin_at(next, next_sample);
+    const data::TrainingOrder order{earlier};
+    std::vector<std::int64_t> counts(shares.size());
+    order.count(next_sample, counts);
+    for (std::size_t s = 0; s < counts.size(); ++s) {
+        next.sources[s].begin = order.position_after(static_cast<int>(s), counts[s]);
+        next.sources[s].earlier = counts[s];
+    }
+    return next;
+}
+
 }  // namespace
 
 std::vector<data::FileFingerprint> for_manifest(std::vector<data::FileFingerprint> files,
@@ -102,7 +140,8 @@ DataVerdict check_data(const checkpoint::Manifest& manifest,
                        const TrainingData& now,
                        bool is_accepted) {
     DataVerdict verdict;
-    verdict.order = now.order;
+    const auto present_data = present_order(now, manifest.progress);
+    verdict.order = order_after_unknown(present_data, manifest.progress.next_sample);
     const auto& order = manifest.progress.order;
     if (manifest.data.empty() && !order.is_known()) {
         verdict.notes.emplace_back(
@@ -139,7 +178,7 @@ DataVerdict check_data(const checkpoint::Manifest& manifest,
     warn_of_unknown_sources(deck, present, verdict);
     if (order.is_known() && now.order.is_known()) {
         report_order_change({order, before, manifest.progress.step, manifest.progress.next_sample},
-                            {now.order, present}, match, verdict);
+                            {present_data, present}, match, verdict);
     } else if (std::ranges::any_of(deck, [](const checkpoint::DeckChange& change) {
                    return change.key.starts_with("data.train") || change.key == "data.seq" ||
                           change.key == "data.held_out" || change.key == "data.shuffle" ||

@@ -16,6 +16,7 @@ namespace ziggurat::train {
 struct TrainingData {
     std::vector<data::FileFingerprint> files;  ///< empty: files are not compared
     data::DataOrderState order;                ///< order of a run that starts from scratch
+    std::int64_t global_batch = 0;             ///< samples of a step, in steps after which weights change
 };
 
 /// Result of the comparison of the data before a run resumes.

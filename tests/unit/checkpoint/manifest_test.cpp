@@ -84,14 +84,24 @@ TEST(Manifest, KeepsTheLatestStepsOfARunThatLooksForSpikes) {
 TEST(Manifest, KeepsTheOrderOfSamplesAndTheCourseOfTheRate) {
     EXPECT_EQ(to_text(example()).find("\"order\""), std::string::npos) << "an older version had none";
     auto manifest = example();
-    manifest.progress.order = {
-        .first_sample = 100,
-        .seq = 32,
-        .seed = 0xffffffffffffffffu,
-        .is_shuffled = false,
-        .sources = {
-            {.weight = 0.1, .tokens = 5000, .trained = 4000, .stream = 3},
-            {.weight = 7, .tokens = 900, .trained = 900, .stream = 0, .begin = {.epoch = 4, .tokens = 64}}}};
+    manifest.progress.order = {.first_sample = 100,
+                               .seq = 32,
+                               .seed = 0xffffffffffffffffu,
+                               .is_shuffled = false,
+                               .sources = {{.weight = 0.5,
+                                            .tokens = 5000,
+                                            .trained = 4000,
+                                            .stream = 3,
+                                            .changes = {{10'100, 1.5}, {20'100, 0}},
+                                            .earlier = 17,
+                                            .reached = 5'000 + 7'500},
+                                           {.weight = 0.5,
+                                            .tokens = 900,
+                                            .trained = 900,
+                                            .stream = 0,
+                                            .begin = {.epoch = 4, .tokens = 64},
+                                            .reached = 5'000 + 2'500 + 19'900}},
+                               .reached_sample = 40'000};
     manifest.progress.course = {.begin_step = 10,
                                 .begin_tokens = 5000,
                                 .end_step = 2000,
@@ -108,11 +118,36 @@ TEST(Manifest, KeepsTheOrderOfSamplesAndTheCourseOfTheRate) {
     refused("\"seq\":32", "\"seq\":0", "sample order");
     refused("\"trained\":4000", "\"trained\":5001", "sample order");
     refused("\"trained\":4000", "\"trained\":32", "sample order");
-    refused("\"weight\":0.1", "\"weight\":0.0", "sample order");
+    refused("\"weight\":0.5", "\"weight\":-0.5", "sample order");
+    refused("[10100,1.5]", "[20100,1.5]", "sample order");
+    refused("[10100,1.5]", "[99,1.5]", "sample order");
+    refused("[10100,1.5]", "[10100,-1.5]", "sample order");
+    refused("\"reached\":12500", "\"reached\":12510", "sample order");
+    refused("\"reached_sample\":40000", "\"reached_sample\":39999", "sample order");
+    refused("\"mix\":\"even\"", "\"mix\":\"odd\"", "unknown mix");
+    refused("\"mix\":\"even\"", "\"mix\":\"nested\"", "sample order");
     refused("\"tokens_of_epoch\":64", "\"tokens_of_epoch\":-1", "sample order");
     refused("\"begin_step\":10", "\"begin_step\":1251", "learning-rate state");
     refused("\"end_step\":2000", "\"end_step\":10", "learning-rate state");
     refused("\"next_rate\":0.30000000000000004", "\"next_rate\":-1.0", "learning-rate state");
+}
+
+TEST(Manifest, ReadsAnOrderOfAnEarlierVersionWithoutChanges) {
+    auto manifest = example();
+    manifest.progress.order = {.first_sample = 100,
+                               .seq = 32,
+                               .sources = {{.weight = 1, .tokens = 5000, .trained = 4000},
+                                           {.weight = 2, .tokens = 900, .trained = 900}},
+                               .mix = data::MixRule::nested};
+    auto text = to_text(manifest);
+    for (const std::string part : {"\"changes\":[],", "\"earlier\":0,", ",\"reached\":0",
+                                   "\"mix\":\"nested\",", "\"reached_sample\":100,"}) {
+        ASSERT_NE(text.find(part), std::string::npos) << part;
+        for (auto at = text.find(part); at != std::string::npos; at = text.find(part)) {
+            text.erase(at, part.size());
+        }
+    }
+    EXPECT_EQ(manifest, parse_manifest(rehashed(text), "x"));
 }
 
 TEST(Manifest, ReadsBackToTheSameBits) {

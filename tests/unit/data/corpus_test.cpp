@@ -39,6 +39,20 @@ spec::Data data_of(std::vector<spec::Source> train, std::int64_t seq) {
     return data;
 }
 
+TEST(Corpus, ChangesWeightsAtTheSamplesOfTheirSteps) {
+    const ScratchFolder folder;
+    auto data =
+        data_of({text(folder.write("a", counting(100)), 0.7), text(folder.write("b", counting(50)))}, 4);
+    data.train[0].weight_changes = {{10, 0.2}, {std::int64_t{1} << 62, 1}};
+
+    const auto order = Corpus{data, 256, 1}.order(24);
+
+    EXPECT_EQ(0.7, order.sources[0].weight);
+    EXPECT_EQ((std::vector<DataOrderState::Change>{{240, 0.2}}), order.sources[0].changes)
+        << "a step that no run reaches is left out";
+    EXPECT_TRUE(order.sources[1].changes.empty());
+}
+
 TEST(Corpus, HoldsTheEndOfEachTrainingSourceOut) {
     const ScratchFolder folder;
     auto data = data_of({text(folder.write("a", counting(100))), text(folder.write("b", counting(50)))}, 4);

@@ -5,6 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "data/order/order_weights.hpp"
+
 namespace ziggurat::data {
 namespace {
 
@@ -143,7 +145,7 @@ DataOrderState record_of(std::vector<DataOrderState::Source> sources, std::int64
 /// Returns the record of a run that resumes at `sample`, each source at its position.
 DataOrderState going_on(DataOrderState record, std::int64_t sample) {
     const auto positions = TrainingOrder{record}.positions(sample);
-    record.first_sample = sample;
+    record.first_sample = record.reached_sample = sample;
     for (std::size_t s = 0; s < positions.size(); ++s) {
         record.sources[s].begin = positions[s];
     }
@@ -170,6 +172,61 @@ TEST(TrainingOrder, GoesOnWhereItWasWhetherOrNotItBeginsAnew) {
             }
         }
     }
+}
+
+/// Returns an order whose weights change at samples 100 and 250; the last source begins there.
+DataOrderState changing_order() {
+    return record_of({{.weight = 2, .tokens = 500, .trained = 500, .changes = {{100, 1}, {250, 0}}},
+                      {.weight = 1, .tokens = 130, .trained = 121},
+                      {.weight = 0, .tokens = 900, .trained = 900, .changes = {{250, 5}}}},
+                     8, true);
+}
+
+TEST(TrainingOrder, SourcesContinueTheirWindowsWhenWeightsChange) {
+    const TrainingOrder order{changing_order()};
+    std::vector<std::int64_t> counts(3, 0);
+    for (std::int64_t sample = 0; sample < 600; ++sample) {
+        const auto window = order.window(sample);
+        const auto source = static_cast<std::size_t>(window.source);
+        EXPECT_NE(source, sample < 250 ? 2U : 0U) << "sample " << sample;
+        const std::int64_t windows = order.windows_per_epoch(window.source);
+        EXPECT_EQ(order.first_token(window.source, counts[source] / windows, counts[source] % windows),
+                  window.first_token)
+            << "sample " << sample;
+        ++counts[source];
+    }
+    EXPECT_NEAR(200.0 / 3 + 75, static_cast<double>(counts[0]), 1);
+    EXPECT_NEAR(100.0 / 3 + 75 + 350.0 / 6, static_cast<double>(counts[1]), 1);
+}
+
+TEST(TrainingOrder, ContinuesFromTheStateOfACheckpoint) {
+    const TrainingOrder whole{changing_order()};
+    for (const std::int64_t sample : {0, 1, 99, 100, 101, 250, 400}) {
+        std::vector<std::int64_t> counts(3);
+        whole.count(sample, counts);
+        const auto state = reached(changing_order(), sample, counts);
+        EXPECT_TRUE(has_valid_mix(state));
+        const TrainingOrder rest{state};
+        for (std::int64_t later = sample; later < sample + 300; ++later) {
+            ASSERT_EQ(whole.window(later), rest.window(later)) << "sample " << later << " from " << sample;
+            ASSERT_EQ(whole.positions(later), rest.positions(later));
+        }
+    }
+}
+
+TEST(TrainingOrder, BeginsWithTheWeightsOfItsFirstSample) {
+    auto later = changing_order();
+    begin_at(later, 100);
+    EXPECT_EQ(1, later.sources[0].weight);
+    EXPECT_EQ((std::vector<DataOrderState::Change>{{250, 0}}), later.sources[0].changes);
+    EXPECT_EQ((std::vector<double>{0.5, 0.5, 0}), shares_at(later, 100));
+    EXPECT_EQ((std::vector<std::int64_t>{250}), change_samples(later));
+    shift_changes(later, 100, 30);
+    EXPECT_EQ((std::vector<std::int64_t>{280}), change_samples(later));
+    EXPECT_TRUE(has_valid_mix(later));
+    later.sources[1].changes = {{280, 0}};
+    later.sources[2].changes = {{280, 0}};
+    EXPECT_FALSE(has_valid_mix(later)) << "no source has a weight";
 }
 
 TEST(TrainingOrder, SourcesKeepTheirPlaceUnderOtherWeights) {

@@ -22,6 +22,24 @@ TEST(SkippedLine, NamesTheStepAndTheReason) {
     EXPECT_NE(skipped_line(report).find("the loss is not finite"), std::string::npos);
 }
 
+TEST(EpochLine, NamesTheSourceAndTheStep) {
+    EXPECT_EQ("epoch 3 of 'web' begins in step 31", epoch_line(31, {.source = "web", .epoch = 3}));
+    EXPECT_EQ("epoch 3 of a source begins in step 31",
+              epoch_line(31, {.source = std::string(60, 'x'), .epoch = 3}, 60));
+}
+
+TEST(EpochLine, IsPrintedLessOftenForLaterEpochs) {
+    std::vector<std::int64_t> printed;
+    for (std::int64_t epoch = 2; epoch <= 300; ++epoch) {
+        if (is_epoch_printed(epoch)) {
+            printed.push_back(epoch);
+        }
+    }
+    EXPECT_EQ((std::vector<std::int64_t>{2,  3,  4,  5,  6,  7,  8,  9,   10,  20,
+                                         30, 40, 50, 60, 70, 80, 90, 100, 200, 300}),
+              printed);
+}
+
 TEST(SpikeLine, TellsTheValuesAndWhatIsDone) {
     StepReport report;
     report.step = 31;

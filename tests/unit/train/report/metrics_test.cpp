@@ -294,6 +294,29 @@ TEST(Metrics, SaysNullOfAStepWithoutTargets) {
     EXPECT_FALSE(line.contains("loss_nonfinite"));
 }
 
+TEST(Metrics, WritesTheSamplesOfEachSourceAndTheEpochsThatBegin) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+    const std::vector<SourceSamples> sources{{.name = "web", .samples = 3, .total = 40, .share = 0.75},
+                                             {.name = "code", .samples = 1, .total = 8, .share = 0.25}};
+    const std::vector<BegunEpoch> begun{{.source = "code", .epoch = 2}};
+    StepReport report = some_report();
+    report.samples_by_source = sources;
+    report.begun_epochs = begun;
+
+    metrics.step(report);
+
+    const auto lines = lines_of(folder.file("metrics.jsonl"));
+    ASSERT_EQ(2U, lines.size());
+    EXPECT_EQ((Json{{"web", 3}, {"code", 1}}), lines[0]["samples_by_source"]);
+    EXPECT_EQ((Json{{"web", 40}, {"code", 8}}), lines[0]["total_samples_by_source"]);
+    EXPECT_EQ((Json{{"web", 0.75}, {"code", 0.25}}), lines[0]["share_by_source"]);
+    EXPECT_EQ("epoch", lines[1]["event"]);
+    EXPECT_EQ("code", lines[1]["source"]);
+    EXPECT_EQ(2, lines[1]["epoch"]);
+    EXPECT_EQ(12, lines[1]["step"]);
+}
+
 TEST(Metrics, FlagsALossThatIsNotFinite) {
     const test::ScratchFolder folder;
     Metrics metrics{folder.file("metrics.jsonl"), nullptr};

@@ -25,7 +25,8 @@ TrainingData two_texts() {
             .order = {.seq = 32,
                       .seed = 7,
                       .sources = {{.weight = 1, .tokens = 26000, .trained = 26000, .stream = 0},
-                                  {.weight = 1, .tokens = 9000, .trained = 9000, .stream = 1}}}};
+                                  {.weight = 1, .tokens = 9000, .trained = 9000, .stream = 1}}},
+            .global_batch = 8};
 }
 
 /// Returns the manifest of step 50 and sample 400: 200 of each text.
@@ -72,7 +73,7 @@ DeckChange change_of(const char* key) {
 
 TEST(ResumedData, TheSameDataIsNotTalkedOfAndKeepsItsOrder) {
     auto before = two_texts();
-    before.order.first_sample = 80;
+    before.order.first_sample = before.order.reached_sample = 80;
     before.order.sources[1].begin = {2, 64};
     const auto verdict = check(two_texts(), false, before);
     expect_silence(verdict);
@@ -146,6 +147,73 @@ TEST(ResumedData, OtherWeightsGoOnInEachSource) {
     EXPECT_EQ(after_200, verdict.order.sources[0].begin);
     EXPECT_EQ(after_200, verdict.order.sources[1].begin);
     EXPECT_EQ(3, verdict.order.sources[1].weight);
+}
+
+/// Returns the texts with weights that change in steps 20 and 60.
+TrainingData changing_texts() {
+    auto data = two_texts();
+    data.order.sources[0].changes = {{20 * 8, 3}, {60 * 8, 1}};
+    data.order.sources[1].changes = {{60 * 8, 0}};
+    return data;
+}
+
+TEST(ResumedData, TheSameChangesOfWeightsAreNotReported) {
+    const auto verdict = check(changing_texts(), false, changing_texts());
+    expect_silence(verdict);
+    EXPECT_EQ(changing_texts().order, verdict.order);
+
+    auto past = changing_texts();  // only steps before the checkpoint differ
+    past.order.sources[0].changes[0].sample = 30 * 8;
+    expect_silence(check(past, false, changing_texts()));
+}
+
+TEST(ResumedData, OtherLaterWeightsBeginANewOrder) {
+    auto now = changing_texts();
+    now.order.sources[1].changes = {{70 * 8, 0}};
+    const auto verdict = check(now, false, changing_texts());
+    EXPECT_THAT(verdict.warnings,
+                ElementsAre(StartsWith("data.train: after step 50, weights change at other samples")));
+    const auto positions = data::TrainingOrder{changing_texts().order}.positions(400);
+    EXPECT_EQ(400, verdict.order.first_sample);
+    EXPECT_EQ(400, verdict.order.reached_sample);
+    for (std::size_t s = 0; s < 2; ++s) {
+        EXPECT_EQ(positions[s], verdict.order.sources[s].begin);
+    }
+    EXPECT_EQ(260, verdict.order.sources[0].earlier) << "80 of 160 samples, then 3 of 4";
+    EXPECT_EQ(3, verdict.order.sources[0].weight) << "that of step 50";
+    EXPECT_EQ((std::vector<data::DataOrderState::Change>{{60 * 8, 1}}), verdict.order.sources[0].changes);
+    EXPECT_EQ((std::vector<data::DataOrderState::Change>{{70 * 8, 0}}), verdict.order.sources[1].changes);
+
+    auto at_once = changing_texts();
+    at_once.order.sources[0].changes[0].weight = 1;
+    EXPECT_THAT(check(at_once, false, changing_texts()).warnings,
+                ElementsAre(HasSubstr("'a.txt' gives 50 % instead of 75 %")));
+}
+
+TEST(ResumedData, AnotherBatchMovesLaterChangesToTheSamplesOfTheirSteps) {
+    auto now = two_texts();
+    now.global_batch = 4;
+    expect_silence(check(now));
+
+    now = changing_texts();
+    now.global_batch = 4;  // as of a new run: step 60 begins with sample 240
+    now.order.sources[0].changes = {{20 * 4, 3}, {60 * 4, 1}};
+    now.order.sources[1].changes = {{60 * 4, 0}};
+    const auto verdict = check(now, false, changing_texts());
+    EXPECT_EQ(1U, verdict.warnings.size());
+    EXPECT_EQ(400, verdict.order.first_sample);
+    EXPECT_EQ(3, verdict.order.sources[0].weight);
+    EXPECT_EQ((std::vector<data::DataOrderState::Change>{{400 + 10 * 4, 1}}),
+              verdict.order.sources[0].changes);
+}
+
+TEST(ResumedData, AnOrderOfAnEarlierVersionContinuesByItsRule) {
+    auto before = two_texts();
+    before.order.mix = data::MixRule::nested;
+    const auto verdict = check(two_texts(), false, before);
+    expect_silence(verdict);
+    EXPECT_EQ(before.order, verdict.order);
+    EXPECT_EQ(data::MixRule::even, check(changing_texts(), false, before).order.mix);
 }
 
 TEST(ResumedData, SourcesComeGoAndChangePlaces) {
@@ -236,7 +304,9 @@ TEST(ResumedData, ACheckpointThatDoesNotSayIsNoted) {
     const auto verdict = check_data({}, {}, two_texts(), false);
     EXPECT_EQ("", verdict.refusal);
     EXPECT_THAT(verdict.notes, ElementsAre(HasSubstr("cannot be detected")));
-    EXPECT_EQ(two_texts().order, verdict.order);
+    auto order = two_texts().order;
+    order.mix = data::MixRule::nested;  // that of the version that wrote the checkpoint
+    EXPECT_EQ(order, verdict.order);
 }
 
 TEST(ResumedData, WithoutPlacesACheckpointGoesOnByThePresentDeck) {
@@ -246,6 +316,11 @@ TEST(ResumedData, WithoutPlacesACheckpointGoesOnByThePresentDeck) {
     EXPECT_THAT(check_data(manifest, {change_of("data.train[1].weight")}, two_texts(), false).warnings,
                 ElementsAre(HasSubstr("does not record how far each source was read")));
     EXPECT_NE("", check_data(manifest, {}, with(0, 26005, 9), false).refusal);
+
+    const auto changing = check_data(manifest, {}, changing_texts(), false).order;
+    EXPECT_EQ(400, changing.first_sample);
+    EXPECT_EQ(after_200, changing.sources[0].begin) << "one half of the samples, as without changes";
+    EXPECT_EQ(3, changing.sources[0].weight);
 }
 
 TEST(ResumedData, OfTokensWithoutAFileTheDeckAloneSpeaks) {
