@@ -81,10 +81,11 @@ spec::Data named_data(const EvalOptions& options, const spec::RunSpec& run) {
                         printable(options.data))};
     }
     if (!tokenizer.has_file() && (format == "text") != reads_bytes) {
-        throw Error{ErrorKind::deck,
-                    fmt::format("--format {} does not fit the model ({}). Use {}.", format,
-                                reads_bytes ? "it reads bytes of text" : "it reads token numbers",
-                                reads_bytes ? "text" : "llmc, megatron, raw or chat, or give --tokenizer PATH")};
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("--format {} does not fit the model ({}). Use {}.", format,
+                        reads_bytes ? "it reads bytes of text" : "it reads token numbers",
+                        reads_bytes ? "text" : "llmc, megatron, raw or chat, or give --tokenizer PATH")};
     }
     spec::Data data = run.data;
     if (data.reset_at_document && data.document_token < 0 && format != "megatron" && format != "chat") {
@@ -95,7 +96,7 @@ spec::Data named_data(const EvalOptions& options, const spec::RunSpec& run) {
     }
     data.held_out = 0;
     data.train.clear();
-    data.packing = data.reset_at_document ? spec::Packing::best_fit : spec::Packing::none;
+    data.packing = data.reset_at_document ? spec::SamplePacking::best_fit : spec::SamplePacking::none;
     data.validation = {{.format = spec::token_format_of(format).value(),
                         .path = options.data,
                         .raw_type = spec::raw_type_of(options.dtype).value_or(spec::RawType::uint16)}};

@@ -209,7 +209,7 @@ struct Tokenizer {
 enum class AddBos { as_tokenizer_says, yes, no };
 
 /// Arrangement of samples of conversations in sequences.
-enum class Packing {
+enum class SamplePacking {
     none,     ///< one sample per sequence, then padding
     wrapped,  ///< one stream of samples, divided into sequences at any token
     best_fit  ///< whole samples, best-fit decreasing, then padding
@@ -224,12 +224,12 @@ struct Data {
     std::int64_t seq = 0;
     std::vector<Source> train;
     std::vector<Source> validation;
-    double held_out = 0;                  ///< share of the end of each training source kept for validation
-    bool shuffle = true;                  ///< order of windows is a function of (seed, global sample index)
-    bool reset_at_document = false;       ///< attention and positions restart at each document
-    std::int64_t document_token = -1;     ///< token that starts (llmc) or ends a document; -1: none
-    Packing packing = Packing::best_fit;  ///< of sources of format chat
-    LongSamples long_samples = LongSamples::cut;  ///< of sources of format chat
+    double held_out = 0;               ///< share of the end of each training source kept for validation
+    bool shuffle = true;               ///< order of windows is a function of (seed, global sample index)
+    bool reset_at_document = false;    ///< attention and positions restart at each document
+    std::int64_t document_token = -1;  ///< token that starts (llmc) or ends a document; -1: none
+    SamplePacking packing = SamplePacking::best_fit;  ///< of sources of format chat
+    LongSamples long_samples = LongSamples::cut;      ///< of sources of format chat
 
     bool operator==(const Data&) const = default;
 };

@@ -70,20 +70,20 @@ std::optional<LossOn> loss_on_of(std::string_view keyword) {
     return value_of({LossOn::assistant, LossOn::completion, LossOn::all}, keyword);
 }
 
-const char* word_of(Packing packing) {
+const char* word_of(SamplePacking packing) {
     switch (packing) {
-        case Packing::none:
+        case SamplePacking::none:
             return "none";
-        case Packing::wrapped:
+        case SamplePacking::wrapped:
             return "wrapped";
-        case Packing::best_fit:
+        case SamplePacking::best_fit:
             return "best_fit";
     }
     return "";
 }
 
-std::optional<Packing> packing_of(std::string_view keyword) {
-    return value_of({Packing::none, Packing::wrapped, Packing::best_fit}, keyword);
+std::optional<SamplePacking> packing_of(std::string_view keyword) {
+    return value_of({SamplePacking::none, SamplePacking::wrapped, SamplePacking::best_fit}, keyword);
 }
 
 const char* word_of(LongSamples rule) {

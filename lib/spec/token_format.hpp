@@ -23,8 +23,8 @@ const char* word_of(LossOn loss_on);
 std::optional<LossOn> loss_on_of(std::string_view keyword);
 
 /// Returns `none`, `wrapped` or `best_fit`.
-const char* word_of(Packing packing);
-std::optional<Packing> packing_of(std::string_view keyword);
+const char* word_of(SamplePacking packing);
+std::optional<SamplePacking> packing_of(std::string_view keyword);
 
 /// Returns `cut`, `drop` or `refuse`.
 const char* word_of(LongSamples rule);

@@ -13,7 +13,7 @@ std::shared_ptr<const TokenSource> open_arranged(const spec::Data& data,
         return open_source(source, key);
     }
     auto samples = open_chat(data, source, key);
-    if (data.packing == spec::Packing::wrapped) {
+    if (data.packing == spec::SamplePacking::wrapped) {
         return samples;
     }
     return std::make_shared<PackedSource>(std::move(samples), data, held_out, key);

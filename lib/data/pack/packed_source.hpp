@@ -44,8 +44,10 @@ class PackedSource final : public TokenSource {
     std::int64_t length_of(std::int64_t sample) const;
     /// Returns the samples of a sequence, as numbers in the source.
     std::span<const std::int64_t> samples_of(std::int64_t sequence) const;
-    /// Calls `visit(first token in the source, or -1 for padding, position in the range, length, begins)` for
-    /// each part of a range; `begins` is true if the part is the beginning of a document.
+    /// Calls `visit(token, position, length, begins)` for each part of a range.
+    ///
+    /// \param visit  its arguments: the part's first token in the source (-1: padding), its position in the
+    ///               range, its length, and true if it is the beginning of a document
     template <class Visitor>
     void for_each_part(std::int64_t begin, std::int64_t length, const Visitor& visit) const;
     void expect_no_long_sample(const std::string& key) const;

@@ -14,7 +14,8 @@ class OpenSequences {
   public:
     explicit OpenSequences(std::int64_t seq) : by_room_(seq + 1) {}
 
-    /// Returns the sequence with the least room for `length` tokens, and removes it; -1 if there is none.
+    /// Returns the sequence with the smallest room for `length` tokens, and removes it; -1 if all are too
+    /// full.
     std::int64_t take(std::int64_t length, std::int64_t& room) {
         const auto best = rooms_.lower_bound(length);
         if (best == rooms_.end()) {
@@ -62,9 +63,9 @@ std::vector<std::int64_t> best_fit(std::span<const std::int64_t> samples,
 
 PackedSamples pack(std::span<const std::int64_t> lengths,
                    std::int64_t seq,
-                   spec::Packing packing,
+                   spec::SamplePacking packing,
                    spec::LongSamples rule) {
-    ZG_EXPECTS(seq >= 1 && packing != spec::Packing::wrapped);
+    ZG_EXPECTS(seq >= 1 && packing != spec::SamplePacking::wrapped);
     PackedSamples packed;
     std::vector<std::int64_t> samples;
     for (std::int64_t sample = 0; sample < std::ssize(lengths); ++sample) {
@@ -77,7 +78,7 @@ PackedSamples pack(std::span<const std::int64_t> lengths,
             samples.push_back(sample);
         }
     }
-    if (packing == spec::Packing::none) {
+    if (packing == spec::SamplePacking::none) {
         packed.begins.resize(samples.size() + 1);
         std::iota(packed.begins.begin(), packed.begins.end(), std::int64_t{0});
         packed.samples = std::move(samples);

@@ -24,9 +24,9 @@ struct PackedSamples {
 
 /// Assigns whole samples to sequences of `seq` tokens.
 ///
-/// best_fit: samples are taken by decreasing length, and each goes to the sequence with the least room that
-/// is enough, else to a new one. `none`: each sample has a sequence of its own. Sequences are numbered by
-/// their first sample, so that their order is close to that of the samples. The result depends only on the
+/// best_fit: samples are taken by decreasing length, and each goes to the sequence with the smallest room
+/// that is enough, else to a new one. `none`: each sample has a sequence of its own. Sequences are numbered
+/// by their first sample, so that their order is close to that of the samples. The result depends only on the
 /// arguments.
 ///
 /// Source: Johnson, "Near-optimal bin packing algorithms", 1973; for sequences Ding et al., "Fewer
@@ -37,7 +37,7 @@ struct PackedSamples {
 /// \param rule     cut or drop, for longer samples; with refuse they must not exist
 PackedSamples pack(std::span<const std::int64_t> lengths,
                    std::int64_t seq,
-                   spec::Packing packing,
+                   spec::SamplePacking packing,
                    spec::LongSamples rule);
 
 }  // namespace ziggurat::data

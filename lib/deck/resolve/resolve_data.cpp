@@ -142,17 +142,18 @@ void resolve_packing(Resolution& resolution) {
     const bool has_chat =
         std::ranges::any_of(data.train, is_chat) || std::ranges::any_of(data.validation, is_chat);
     if (resolution.is_auto("data.packing")) {
-        data.packing = has_chat ? spec::Packing::best_fit : spec::Packing::wrapped;
+        data.packing = has_chat ? spec::SamplePacking::best_fit : spec::SamplePacking::wrapped;
         const std::string keyword = spec::word_of(data.packing);
         values.set_resolved("data.packing", keyword, keyword,
                             has_chat ? "sources of chat" : "no source of chat");
     } else {
-        data.packing = spec::packing_of(values.keyword("data.packing")).value_or(spec::Packing::wrapped);
+        data.packing =
+            spec::packing_of(values.keyword("data.packing")).value_or(spec::SamplePacking::wrapped);
     }
     data.long_samples =
         spec::long_samples_of(values.keyword("data.long_samples")).value_or(spec::LongSamples::cut);
     if (resolution.is_auto("data.reset_at_document")) {
-        data.reset_at_document = has_chat && data.packing == spec::Packing::best_fit;
+        data.reset_at_document = has_chat && data.packing == spec::SamplePacking::best_fit;
         values.set_resolved("data.reset_at_document", data.reset_at_document,
                             data.reset_at_document ? "true" : "false", "data.packing");
     } else {

@@ -78,13 +78,13 @@ void packing_fits_the_sources(const Resolution& at) {
     const auto is_chat = [](const spec::Source& source) { return source.format == spec::TokenFormat::chat; };
     const bool has_chat =
         std::ranges::any_of(data.train, is_chat) || std::ranges::any_of(data.validation, is_chat);
-    if (data.packing != spec::Packing::wrapped && !has_chat) {
+    if (data.packing != spec::SamplePacking::wrapped && !has_chat) {
         at.found.error(at.values.location("data.packing"),
                        fmt::format("data.packing is {} without a chat source", spec::word_of(data.packing)),
                        "other sources are always divided into full sequences",
                        "Remove it, or use format: chat.");
     }
-    if (data.packing == spec::Packing::best_fit && has_chat && !data.reset_at_document) {
+    if (data.packing == spec::SamplePacking::best_fit && has_chat && !data.reset_at_document) {
         at.found.error(at.values.location("data.reset_at_document"),
                        "packed samples without data.reset_at_document",
                        "tokens would attend to other samples in their sequence",

@@ -81,7 +81,7 @@ bool has_one_source(const Resolution& at) {
 }
 
 bool packs_no_samples(const Resolution& at) {
-    return at.run.data.packing == spec::Packing::wrapped;
+    return at.run.data.packing == spec::SamplePacking::wrapped;
 }
 
 bool joins_documents(const Resolution& at) {
@@ -156,9 +156,9 @@ constexpr std::array idle_keys = {
          "Remove it, or set the action.", "train.spikes"},
     Idle{"train.spikes.z", looks_for_no_spikes, "train.spikes.action is off", "Remove it, or set the action.",
          "train.spikes"},
-    Idle{"train.average.decay", averages_nothing, "train.average.kind is none",
-         "Remove it, or use kind: ema.", "train.average"},
-    Idle{"train.average.from", averages_nothing, "train.average.kind is none", "Remove it, or use kind: ema.",
+    Idle{"train.average.decay", averages_nothing, "train.average is off", "Remove it, or use kind: ema.",
+         "train.average"},
+    Idle{"train.average.from", averages_nothing, "train.average is off", "Remove it, or use kind: ema.",
          "train.average"},
     Idle{"train.stop_when.min_delta", stops_by_no_patience, "train.stop_when.patience = none",
          "Remove it, or set the patience, for instance to 3.", "train.stop_when"},

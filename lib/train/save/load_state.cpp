@@ -46,8 +46,7 @@ bool may_be_missing(layout::StateKind kind) {
     return layout::row_of(kind).restore == layout::Restore::read_or_zero;
 }
 
-/// Returns true if the kind starts as a copy of the weights for a tensor of which the checkpoint has no such
-/// pieces.
+/// Returns true if the kind starts as a copy of the weights for tensors without such pieces.
 bool may_be_weights(layout::StateKind kind) {
     return layout::row_of(kind).restore == layout::Restore::read_or_weights;
 }

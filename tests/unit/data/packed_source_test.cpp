@@ -14,7 +14,7 @@ namespace ziggurat::data {
 namespace {
 
 using spec::LongSamples;
-using spec::Packing;
+using Packing = spec::SamplePacking;
 using test::deck_error_of;
 using test::ScratchFolder;
 using ::testing::ElementsAre;

@@ -48,7 +48,7 @@ TEST(Packing, HasEachSampleOnceInSequencesThatHoldIt) {
     for (unsigned seed = 0; seed < 20; ++seed) {
         const std::int64_t seq = 10 + 7 * seed;
         const auto lengths = random_lengths(300, seq, seed);
-        const auto packed = pack(lengths, seq, spec::Packing::best_fit, LongSamples::refuse);
+        const auto packed = pack(lengths, seq, spec::SamplePacking::best_fit, LongSamples::refuse);
 
         std::vector<std::int64_t> all = packed.samples;
         std::ranges::sort(all);
@@ -70,14 +70,14 @@ TEST(Packing, HasEachSampleOnceInSequencesThatHoldIt) {
 
 TEST(Packing, FillsNearlyAllRoomOfManyShortSamples) {
     const auto lengths = random_lengths(5000, 400, 3);
-    const auto packed = pack(lengths, 1024, spec::Packing::best_fit, LongSamples::refuse);
+    const auto packed = pack(lengths, 1024, spec::SamplePacking::best_fit, LongSamples::refuse);
     const auto tokens = std::accumulate(lengths.begin(), lengths.end(), 0.0);
     EXPECT_GT(tokens / static_cast<double>(packed.num_sequences() * 1024), 0.99);
 }
 
 TEST(Packing, PutsEachSampleIntoItsOwnSequenceIfNotAsked) {
     const auto packed =
-        pack(std::vector<std::int64_t>{3, 9, 4, 2}, 4, spec::Packing::none, LongSamples::drop);
+        pack(std::vector<std::int64_t>{3, 9, 4, 2}, 4, spec::SamplePacking::none, LongSamples::drop);
     EXPECT_THAT(packed.samples, ElementsAre(0, 2, 3));
     EXPECT_THAT(packed.begins, ElementsAre(0, 1, 2, 3));
     EXPECT_EQ(packed.num_dropped, 1);
@@ -86,15 +86,16 @@ TEST(Packing, PutsEachSampleIntoItsOwnSequenceIfNotAsked) {
 
 TEST(Packing, CutsOrDropsLongSamples) {
     const std::vector<std::int64_t> lengths{12, 3, 5, 30};
-    const auto cut = pack(lengths, 8, spec::Packing::best_fit, LongSamples::cut);
+    const auto cut = pack(lengths, 8, spec::SamplePacking::best_fit, LongSamples::cut);
     EXPECT_EQ(cut.num_cut, 2);
     EXPECT_THAT(cut.samples, ElementsAre(0, 1, 2, 3));
     EXPECT_THAT(cut.begins, ElementsAre(0, 1, 3, 4)) << "a cut sample fills its sequence";
-    const auto drop = pack(lengths, 8, spec::Packing::best_fit, LongSamples::drop);
+    const auto drop = pack(lengths, 8, spec::SamplePacking::best_fit, LongSamples::drop);
     EXPECT_EQ(drop.num_dropped, 2);
     EXPECT_THAT(drop.samples, ElementsAre(1, 2));
-    EXPECT_THAT(pack(std::vector<std::int64_t>{9}, 8, spec::Packing::best_fit, LongSamples::drop).samples,
-                IsEmpty());
+    EXPECT_THAT(
+        pack(std::vector<std::int64_t>{9}, 8, spec::SamplePacking::best_fit, LongSamples::drop).samples,
+        IsEmpty());
 }
 
 }  // namespace
