@@ -92,7 +92,7 @@ void SampleFile::read(std::int64_t begin, std::span<std::int32_t> ids, std::span
         std::uint32_t token = 0;
         std::memcpy(&token, from + i * token_bytes, sizeof token);
         ids[i] = static_cast<std::int32_t>(token & ~counts_bit);
-        counts[i] = (token & counts_bit) != 0 ? 1 : 0;
+        counts[i] = static_cast<std::uint8_t>((token & counts_bit) != 0);
     }
 }
 
