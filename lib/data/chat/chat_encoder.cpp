@@ -165,16 +165,12 @@ void ChatEncoder::count_turn(TextSpan span, std::string_view text, EncodedSample
     };
     const auto first = index_of(span.begin);
     auto last = index_of(span.end);
-    const auto text_at = [&](std::ptrdiff_t i) {
-        const std::size_t end = i + 1 < std::ssize(begins_) ? begins_[i + 1] : text.size();
-        return text.substr(begins_[i], end - begins_[i]);
-    };
-    auto kept = last;
-    while (kept > first && !tokenizer_.is_added(sample.ids[kept - 1]) && is_blank(text_at(kept - 1))) {
-        --kept;
+    auto added = last;
+    while (added > first && !tokenizer_.is_added(sample.ids[added - 1])) {
+        --added;
     }
-    if (kept > first && tokenizer_.is_added(sample.ids[kept - 1])) {
-        last = kept;
+    if (added > first && added < last && is_blank(text.substr(begins_[added], span.end - begins_[added]))) {
+        last = added;
     }
     std::fill(sample.counts.begin() + first, sample.counts.begin() + std::max(first, last), 1);
 }

@@ -62,7 +62,7 @@ ChatJson tokens_json(const ChatTemplate& chat) {
 /// Waits until `socket` is ready for `event`. Returns false at `end_ns` or on an error.
 bool wait_for(int socket, short event, std::int64_t end_ns) {
     for (;;) {
-        const auto left_ms = (end_ns - monotonic_ns()) / 1'000'000;
+        const auto left_ms = (end_ns - monotonic_ns() + 999'999) / 1'000'000;
         pollfd asked{socket, event, 0};
         const int ready = left_ms > 0 ? ::poll(&asked, 1, static_cast<int>(left_ms)) : 0;
         if (ready >= 0 || errno != EINTR) {
@@ -101,12 +101,13 @@ void TemplateProcess::start() {
         refuse_python(engine_.python, std::strerror(errno));
     }
     socket_ = FileHandle{ends[0]};
-    const FileHandle other{ends[1]};
+    FileHandle other{ends[1]};
     const auto [process, problem] = spawn(engine_.python, other.get());
     if (process < 0) {
         refuse_python(engine_.python, std::strerror(problem));
     }
     process_ = process;
+    other = FileHandle{};  // so that the end of the process ends the stream
     ChatJson request;
     request["limits"] = {{"seconds", engine_.seconds},
                          {"output", engine_.max_characters},
@@ -194,7 +195,9 @@ ChatJson TemplateProcess::exchange(const std::string& line, double seconds) {
     const auto end_ns = after_seconds(seconds);
     has_timed_out_ = false;
     std::string answer;
-    if (!send_line(line, end_ns) || !receive_line(answer, end_ns)) {
+    // A process that ends early has answered without reading.
+    send_line(line, end_ns);
+    if (!receive_line(answer, end_ns)) {
         has_timed_out_ = monotonic_ns() >= end_ns;
         return nullptr;
     }
@@ -202,20 +205,19 @@ ChatJson TemplateProcess::exchange(const std::string& line, double seconds) {
     return json.is_discarded() ? ChatJson{} : json;
 }
 
-bool TemplateProcess::send_line(const std::string& line, std::int64_t end_ns) {
+void TemplateProcess::send_line(const std::string& line, std::int64_t end_ns) {
     const std::string whole = line + "\n";
     for (std::size_t sent = 0; sent < whole.size();) {
         if (!wait_for(socket_.get(), POLLOUT, end_ns)) {
-            return false;
+            return;
         }
         const auto part =
             ::send(socket_.get(), whole.data() + sent, whole.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (part < 0 && errno != EINTR && errno != EAGAIN) {
-            return false;
+            return;
         }
         sent += part > 0 ? static_cast<std::size_t>(part) : 0;
     }
-    return true;
 }
 
 bool TemplateProcess::receive_line(std::string& line, std::int64_t end_ns) {

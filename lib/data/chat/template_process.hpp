@@ -11,21 +11,12 @@
 #include "base/error.hpp"
 #include "base/file_handle.hpp"
 #include "data/chat/chat_template.hpp"
+#include "data/chat/template_engine.hpp"
 
 namespace ziggurat::data {
 
 /// JSON that keeps the order of keys, which templates print.
 using ChatJson = nlohmann::ordered_json;
-
-/// Python and its limits for one conversation.
-struct TemplateEngine {
-    std::string python = "python3";  ///< searched on the PATH
-    double seconds = 10;             ///< processor time
-    /// Time until the process is killed, because Python cannot interrupt some operations.
-    double max_wait_seconds = 60;
-    std::int64_t max_characters = std::int64_t{16} << 20;   ///< of the rendered text
-    std::int64_t max_memory_bytes = std::int64_t{1} << 30;  ///< address space of the process
-};
 
 /// A range of bytes of the rendered text.
 struct TextSpan {
@@ -50,21 +41,15 @@ struct RenderRequest {
     bool has_tools = false;                   ///< selects ChatTemplate::tool_text
     bool asks_for_answer = false;             ///< add_generation_prompt
     /// All messages whose generation blocks count, for templates with such blocks.
-    MessageRange marked;
+    MessageRange marked = {};
     /// The same for other templates, as ranges whose text counts. Empty: no spans are requested.
-    std::vector<MessageRange> turns;
+    std::vector<MessageRange> turns = {};
 };
 
 /// The text of a conversation, and the spans that count in the loss.
 struct RenderedText {
     std::string text;
     std::vector<TextSpan> spans;  ///< in order
-};
-
-/// Method by which the spans of a template are found.
-enum class SpanMethod {
-    generation_blocks,  ///< `{% generation %}` blocks of the template
-    prefix_rendering    ///< texts of the beginnings of the conversation
 };
 
 /// Error about a template that renders no conversation, independent of the record.
@@ -99,7 +84,7 @@ class TemplateProcess {
     void stop() noexcept;
     /// Sends a line and returns the answer; a null value if the process has ended or does not answer.
     ChatJson exchange(const std::string& line, double seconds);
-    bool send_line(const std::string& line, std::int64_t end_ns);
+    void send_line(const std::string& line, std::int64_t end_ns);
     bool receive_line(std::string& line, std::int64_t end_ns);
     std::size_t index_of(bool has_tools) const;
     const std::string& path_of(std::size_t index) const;
