@@ -14,18 +14,21 @@ import gzip
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import struct
 import subprocess
 import sys
+import unicodedata
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import peers
 
-peers.need("jinja2", "numpy", "tokenizers", "transformers")
+peers.need("jinja2", "numpy", "sentencepiece", "tokenizers", "transformers")
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 import numpy
+import sentencepiece
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -76,7 +79,7 @@ class Place:
                 for part in numpy.split(stored, begins[1:-1])]
 
 
-def tokenizer_of(place, name, style):
+def tokenizer_of(place, name, style, folder="", template=""):
     """A tokenizer as the style's models have it, in a folder with its template; and the folder."""
     if name in OF_CHARACTERS:
         made = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
@@ -102,9 +105,9 @@ def tokenizer_of(place, name, style):
     made.add_special_tokens([AddedToken(text, special=True, normalized=False, rstrip=text in style.takes_space)
                              for text in special])
     named = {f"{key}_token": text for key, text in (("bos", style.bos), ("eos", style.eos)) if text}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, chat_template=style.template,
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, chat_template=template or style.template,
                                         clean_up_tokenization_spaces=False, **named)
-    folder = place.folder / "tokenizers" / name
+    folder = place.folder / "tokenizers" / (folder or name)
     tokenizer.save_pretrained(folder)
     return tokenizer, folder
 
@@ -200,6 +203,74 @@ def check_variables(place, tokenizer, folder):
         expect(place.read(source) == lines, f"{source}: other samples than those of JSON lines")
 
 
+def fragments(seed, added):
+    """A conversation of pieces of texts that begin and end at any character that is not a combining mark."""
+    chance, made = random.Random(seed), []
+    for i in range(chance.randint(2, 9)):
+        text = chance.choice(TEXTS)
+        cuts = [at for at in range(len(text) + 1) if at == len(text) or not unicodedata.combining(text[at])]
+        begin, end = sorted(chance.choices(cuts, k=2))
+        made.append({"role": ("user", "assistant")[i % 2], "content": text[begin:end][:60] + chance.choice(added)})
+    return made
+
+
+FRAGMENTS = ("{%- for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}"
+             "{% else %}{{ m.content }}{% endif %}{% endfor %}")
+
+
+def masks_by_offsets(messages, offsets):
+    """Tokens that have a character of an answer."""
+    begins = numpy.cumsum([0] + [len(message["content"]) for message in messages])
+    counted = [(begins[i], begins[i + 1]) for i, message in enumerate(messages)
+               if message["role"] == "assistant" and message["content"]]
+    return [0] + [int(any(begin < last and end > first for first, last in counted)) for begin, end in offsets[1:]]
+
+
+def check_offsets(place, name):
+    """Generation blocks at any character of any text: the offsets of tokens are those of tokenizers."""
+    tokenizer, folder = tokenizer_of(place, name, STYLES[name], folder=f"offsets_{name}", template=FRAGMENTS)
+    conversations = [fragments(f"{name} {i}", ["", "", STYLES[name].eos, "\n"]) for i in range(300)]
+    wanted = []
+    for messages in conversations:
+        made = tokenizer("".join(message["content"] for message in messages), add_special_tokens=False,
+                         return_offsets_mapping=True)
+        wanted.append((made["input_ids"], masks_by_offsets(messages, made["offset_mapping"])))
+    kept = [i for i, (ids, mask) in enumerate(wanted) if any(mask) and len(ids) > 1]
+    expect(len(kept) > 200, f"offsets of {name}: only {len(kept)} conversations")
+    found = place.samples([{"messages": conversations[i]} for i in kept], folder, f"offsets_{name}", "--threads", 1)
+    for i, sample in zip(kept, found):
+        compare(f"offsets of {name}, {conversations[i]}", sample, *wanted[i], tokenizer)
+
+
+def check_sentencepiece(place):
+    """The same of a SentencePiece model, whose library gives offsets in the text before its normalization."""
+    folder = place.folder / "sentencepiece"
+    folder.mkdir()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS), model_prefix=str(folder / "tokenizer"), vocab_size=420, byte_fallback=True,
+        normalization_rule_name="nmt_nfkc", hard_vocab_limit=False, minloglevel=2)
+    (folder / "chat_template.jinja").write_text(FRAGMENTS)
+    model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
+    conversations = [messages for messages in (fragments(f"pieces {i}", [""]) for i in range(200))]
+    kept, wanted = [], []
+    for messages in conversations:
+        pieces = model.encode_as_immutable_proto("".join(message["content"] for message in messages)).pieces
+        ids = [piece.id for piece in pieces]
+        begins, ends = [piece.begin for piece in pieces], [piece.end for piece in pieces]
+        # The bytes of a character: all but the last are empty ranges.
+        offsets = [(begin, next((later for later in ends[i:] if later > begin), begin)) for i, begin in enumerate(begins)]
+        mask = masks_by_offsets(messages, offsets) if ids else []
+        if any(mask) and len(ids) > 1:
+            kept.append({"messages": messages})
+            wanted.append((ids, mask))
+    expect(len(kept) > 100, f"only {len(kept)} conversations for SentencePiece")
+    found = place.samples(kept, folder, "pieces", "--threads", 1)
+    for record, sample, (ids, mask) in zip(kept, found, wanted):
+        expect(sample[0] == ids, f"SentencePiece, {record}: tokens {sample[0]}, not {ids}")
+        expect(sample[1] == mask, f"SentencePiece, {record}: mask {sample[1]}, not {mask} of "
+                                  f"{[model.id_to_piece(token) for token in ids]}")
+
+
 # Name, template, line, what is said.
 BAD_TEMPLATES = [
     ("syntax", "a\n{% if %}\n", 2, "Expected an expression"),
@@ -208,7 +279,7 @@ BAD_TEMPLATES = [
     ("call", "\n{{ nothing() }}", 2, "'nothing' is undefined"),
     ("escape", "\n\n{{ ''.__class__.__mro__ }}", 3, "unsafe"),
     ("format", "\n{{ '{0.__class__.__mro__}'.format(1) }}", 2, "unsafe"),
-    ("change", "\n{% set _ = messages.append(1) %}", 2, "not safely callable"),
+    ("change", "\n{% set _ = messages.append(1) %}", 2, "is unsafe"),
     ("file", "\n{% include '/etc/passwd' %}", 2, "no loader"),
     ("refusal", "\n{{ raise_exception('no such role') }}", 2, "no such role"),
     ("recursion", "{% macro m() %}\n{{ m() }}{% endmacro %}{{ m() }}", 2, "nested too deeply"),
@@ -224,7 +295,8 @@ def check_bad_template(place, folder, case):
     path.write_text(template)
     out = f"bad_{name}".replace(" ", "_")
     source = place.write(f"{out}.jsonl", [{"messages": turns("Hello", "Hi.")}])
-    said = place.ziggurat("tokenize", source, "--chat", "--tokenizer", folder, "--template", path, "--out", out, code=DECK)
+    said = place.ziggurat("tokenize", source, "--chat", "--tokenizer", folder, "--template", path, "--out", out, "--threads", 1,
+                          code=DECK)
     expect(f"{path}', line {line}, fails" in said and reason in said, f"template {name}: {said}")
     expect(not (place.folder / f"{out}.samples").exists(), f"template {name}: a file is there")
 
@@ -251,13 +323,14 @@ def main():
     options.add_argument("--work", type=pathlib.Path, required=True)
     place = Place(options.parse_args())
     tokenizer, folder = tokenizer_of(place, "qwen3", STYLES["qwen3"])
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
         failing = [pool.submit(check_bad_template, place, folder, case) for case in reversed(BAD_TEMPLATES)]
-        check_messages(place, folder)
-        check_variables(place, tokenizer, folder)
-        compared = sum(check_style(place, name) for name in STYLES)
-        for failed in failing:
-            failed.result()
+        checks = [pool.submit(check, place, *words) for check, *words in
+                  [(check_messages, folder), (check_variables, tokenizer, folder), (check_sentencepiece,),
+                   *((check_offsets, name) for name in ("llama3", "qwen3", "phi3", "llama2"))]]
+        compared = sum(pool.map(lambda name: check_style(place, name), STYLES))
+        for check in failing + checks:
+            check.result()
     print(f"{compared} conversations of {len(STYLES)} styles: texts, tokens and masks equal those of transformers; "
           f"{len(BAD_TEMPLATES)} bad templates are refused")
 
