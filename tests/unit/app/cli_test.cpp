@@ -252,6 +252,37 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
     EXPECT_NE(mismatch({"inspct", "a"}).find("Did you mean 'inspect'?"), std::string::npos);
 }
 
+TEST(CommandLine, TokenizesConversations) {
+    const std::vector<std::string> line{"tokenize", "a.jsonl", "--chat", "--tokenizer", "t", "--out", "o"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), line.begin(), line.end());
+        return more;
+    };
+    const auto options =
+        print_line(with({"--template", "rag", "--loss-on", "completion"})).options<TokenizeOptions>();
+    EXPECT_TRUE(options.is_chat);
+    EXPECT_EQ(options.chat_template, "rag");
+    EXPECT_EQ(options.loss_on, "completion");
+    EXPECT_NE(mismatch(with({"--loss-on", "user"})).find("one of assistant, completion and all"),
+              std::string::npos);
+    for (const std::vector<std::string> other : {std::vector<std::string>{"--format", "llmc"},
+                                                 {"--field", "x"},
+                                                 {"--input", "jsonl"},
+                                                 {"--add-bos", "true"}}) {
+        EXPECT_NE(mismatch(with(other)).find(other.front() + " is for token files, not for --chat"),
+                  std::string::npos);
+    }
+    for (const std::vector<std::string> other :
+         {std::vector<std::string>{"--template", "x"}, {"--loss-on", "all"}}) {
+        EXPECT_NE(mismatch({"tokenize", "a", "--tokenizer", "t", "--out", "o", "--format", "llmc", other[0],
+                            other[1]})
+                      .find(other.front() + " is for conversations. Add --chat"),
+                  std::string::npos);
+    }
+    EXPECT_NE(mismatch({"tokenize", "a", "--tokenizer", "t", "--out", "o"}).find("no format is given"),
+              std::string::npos);
+}
+
 TEST(CommandLine, ExplainsAKeyWithoutADeck) {
     EXPECT_EQ(print_line({"check", "--explain", "sharding.zero"}).options<CheckOptions>().explain,
               "sharding.zero");
