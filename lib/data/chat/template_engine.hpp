@@ -9,7 +9,7 @@ namespace ziggurat::data {
 /// Python and its limits for one conversation.
 struct TemplateEngine {
     std::string python = "python3";  ///< searched on the PATH
-    double seconds = 5;             ///< processor time
+    double seconds = 5;              ///< processor time
     /// Time until the process is killed, because Python cannot interrupt some operations.
     double max_wait_seconds = 60;
     std::int64_t max_characters = std::int64_t{16} << 20;   ///< of the rendered text

@@ -33,7 +33,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 from transformers import PreTrainedTokenizerFast
 
 from chat_styles import CONVERSATIONS, STYLES, turns, unmarked
-from trainings import Failure, expect
+from trainings import DECKS, Failure, expect
 
 PATIENCE_S = 120
 COUNTS = 1 << 31
@@ -317,6 +317,21 @@ def check_messages(place, folder):
     expect("'/no/python'" in said and "apt-get install python3-jinja2" in said, said)
 
 
+def check_sample(place):
+    """A model that has learned one conversation answers it, and stops behind the turn."""
+    tokenizer, folder = tokenizer_of(place, "chatml", STYLES["chatml"], folder="answers", template=unmarked(STYLES["chatml"].template))
+    text = tokenizer.apply_chat_template(turns("Hello", "Hi."), tokenize=False)
+    (place.folder / "answers.txt").write_text(text * 300)
+    place.ziggurat("tokenize", "answers.txt", "--tokenizer", folder, "--out", "answers", "--format", "llmc")
+    place.ziggurat("train", DECKS / "llama_tiny.yaml", "run.name=answers", f"data.tokenizer={{kind: hf, path: {folder}}}",
+                   "data.train=[{format: llmc, path: answers.bin}]", "train.steps=60", "optimizer.lr=0.01", "checkpoint.every=60 steps")
+    chat = ("sample", "runs/answers", "--chat", "--prompt", "Hello", "--temperature", 0)
+    said = place.ziggurat(*chat, "--tokens", 20)
+    expect(said.endswith("\nHi.\n") and re.search(r"by .*: [3-9] tokens", said), f"the answer is not 'Hi.':\n{said}")
+    said = place.ziggurat(*chat, "--template", "none", code=DECK)
+    expect("has no chat template 'none'" in said, said)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--binary", type=pathlib.Path, required=True)
@@ -326,7 +341,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         failing = [pool.submit(check_bad_template, place, folder, case) for case in reversed(BAD_TEMPLATES)]
         checks = [pool.submit(check, place, *words) for check, *words in
-                  [(check_messages, folder), (check_variables, tokenizer, folder), (check_sentencepiece,),
+                  [(check_messages, folder), (check_variables, tokenizer, folder), (check_sentencepiece,), (check_sample,),
                    *((check_offsets, name) for name in ("llama3", "qwen3", "phi3", "llama2"))]]
         compared = sum(pool.map(lambda name: check_style(place, name), STYLES))
         for check in failing + checks:

@@ -214,6 +214,11 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
               std::string::npos);
     EXPECT_NE(mismatch({"sample", "a"}).find("no prompt is given"), std::string::npos);
     EXPECT_NE(mismatch({"sample", "a", "--prompt", "In", "the"}).find("Quote a text"), std::string::npos);
+    EXPECT_NE(mismatch({"sample", "a", "--prompt", "b", "--system", "c"}).find("--system requires --chat"),
+              std::string::npos);
+    EXPECT_NE(
+        mismatch({"sample", "a", "--prompt", "b", "--chat", "--add-bos", "true"}).find("excludes --chat"),
+        std::string::npos);
     EXPECT_EQ(
         mismatch({"sample", "a", "--prompt", "b", "--tokens", "0"}),
         "ziggurat: error: '--tokens' takes a whole number from 1 to 1048576, not '0'. See 'ziggurat sample "
@@ -323,7 +328,7 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
         {{"inspect"}, {"--tensors", "--tensor", "--verify", "--diff", "--json", "--help"}},
         {{"sample"},
          {"--prompt", "--tokens", "--tokenizer", "--add-bos", "--temperature", "--top-k", "--top-p", "--stop",
-          "--compute", "--kv-cache", "--seed", "--help"}},
+          "--compute", "--kv-cache", "--seed", "--chat", "--system", "--template", "--help"}},
         {{"eval"},
          {"--data", "--format", "--dtype", "--task", "--tokenizer", "--add-bos", "--choices", "--compute",
           "--kv-cache", "--json", "--help"}},
