@@ -161,8 +161,6 @@ CommandRowOf<SampleOptions> sample_row() {
                          "with --chat: auto, a Jinja file, or the name of a template of the tokenizer "
                          "(default: that of the run's conversations, else auto)")},
         .examples = {{"ziggurat sample runs/quickstart --prompt 'In the'", "200 tokens"},
-                     {"ziggurat sample runs/quickstart --prompt 'In the' --tokens 100 --seed 7",
-                      "100 tokens, with another seed"},
                      {"ziggurat sample runs/tuned --chat --prompt 'Why is the sky blue?'", "an answer"},
                      {"mpirun -n 2 ziggurat sample runs/a/ckpt/step-000001000 --prompt 'In the'",
                       "from one checkpoint, on two ranks"}},

@@ -55,7 +55,7 @@ int tokenize(const TokenizeOptions& options);
 /// Writes a sample file from records of conversations; tokenize() calls it for --chat.
 int tokenize_chat(const TokenizeOptions& options);
 
-/// Returns the number of threads of a tokenization: as given, else one per core that the process may use.
+/// Returns the number of threads as given, else one per core that the process may use.
 int tokenizing_threads(const TokenizeOptions& options);
 
 }  // namespace ziggurat::app

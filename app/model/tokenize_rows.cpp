@@ -53,8 +53,6 @@ CommandRowOf<TokenizeOptions> tokenize_row() {
              {"ziggurat tokenize wiki.json.zst --tokenizer models/mine --out wiki --format llmc --field body "
               "--skip-bad-lines",
               "wiki.bin, without the lines that cannot be read"},
-             {"ziggurat tokenize book.txt --tokenizer bytes --out book --format llmc --threads 1",
-              "book.bin, one token per byte"},
              {"ziggurat tokenize chats.jsonl --chat --tokenizer models/mine --out chats",
               "chats.samples, for data.train: [{format: chat, path: chats.samples}]"}},
         .problem = [](const TokenizeOptions& options, const GivenOptions& given) -> std::string {

@@ -8,7 +8,7 @@ data::TemplateEngine template_engine() {
     data::TemplateEngine engine;
     const char* const python = std::getenv("ZIGGURAT_PYTHON");
     if (python != nullptr && *python != '\0') {
-        engine.python = python;
+        engine.pythons = {python};
     }
     return engine;
 }

@@ -3,13 +3,16 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ziggurat::data {
 
 /// Python and its limits for one conversation.
 struct TemplateEngine {
-    std::string python = "python3";  ///< searched on the PATH
-    double seconds = 5;              ///< processor time
+    /// Programs, searched on the PATH; the first one that has Jinja is used. Debian's Jinja is for Debian's
+    /// Python, which is not always the first on the PATH.
+    std::vector<std::string> pythons = {"python3", "/usr/bin/python3"};
+    double seconds = 5;  ///< processor time
     /// Time until the process is killed, because Python cannot interrupt some operations.
     double max_wait_seconds = 60;
     std::int64_t max_characters = std::int64_t{16} << 20;   ///< of the rendered text

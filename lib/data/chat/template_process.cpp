@@ -28,7 +28,9 @@ namespace {
 constexpr int reported_columns = 300;
 constexpr double seconds_for_start = 60;
 
-/// Starts Python with `socket` as its standard input and output. Returns the process id, or -1 and errno.
+/// Starts Python with `socket` as its standard input and output.
+///
+/// Returns the process id, or -1 and errno.
 std::pair<pid_t, int> spawn(const std::string& python, int socket) {
     const std::array<const char*, 5> words{python.c_str(), "-I", "-c", template_script, nullptr};
     posix_spawn_file_actions_t files;
@@ -49,14 +51,6 @@ ChatJson tokens_json(const ChatTemplate& chat) {
         tokens[token.name] = token.is_list ? ChatJson(token.texts) : ChatJson(token.texts.front());
     }
     return tokens;
-}
-
-[[noreturn]] void refuse_python(const std::string& python, const std::string& reason) {
-    throw Error{
-        ErrorKind::resource,
-        fmt::format("cannot render a chat template with '{}' ({}). Install Jinja for it (Debian: apt-get "
-                    "install python3-jinja2), or set ZIGGURAT_PYTHON to a Python that has it.",
-                    printable(python), reason)};
 }
 
 /// Waits until `socket` is ready for `event`. Returns false at `end_ns` or on an error.
@@ -96,15 +90,32 @@ SpanMethod TemplateProcess::span_method(bool has_tools) const {
 }
 
 void TemplateProcess::start() {
+    std::string first_reason;
+    for (const auto& python : engine_.pythons) {
+        const auto reason = start_with(python);
+        if (reason.empty()) {
+            return;
+        }
+        stop();
+        first_reason = first_reason.empty() ? reason : first_reason;
+    }
+    throw Error{
+        ErrorKind::resource,
+        fmt::format("cannot render a chat template with '{}' ({}). Install Jinja for it (Debian: apt-get "
+                    "install python3-jinja2), or set ZIGGURAT_PYTHON to a Python that has it.",
+                    printable(engine_.pythons.front()), first_reason)};
+}
+
+std::string TemplateProcess::start_with(const std::string& python) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-        refuse_python(engine_.python, std::strerror(errno));
+        return std::strerror(errno);
     }
     socket_ = FileHandle{ends[0]};
     FileHandle other{ends[1]};
-    const auto [process, problem] = spawn(engine_.python, other.get());
+    const auto [process, problem] = spawn(python, other.get());
     if (process < 0) {
-        refuse_python(engine_.python, std::strerror(problem));
+        return std::strerror(problem);
     }
     process_ = process;
     other = FileHandle{};  // so that the end of the process ends the stream
@@ -119,8 +130,7 @@ void TemplateProcess::start() {
     }
     const auto answer = exchange(request.dump(), seconds_for_start);
     if (answer.contains("missing")) {
-        refuse_python(engine_.python,
-                      "it has no jinja2 3.1: " + for_display(answer["missing"].get<std::string>()));
+        return "it has no jinja2 3.1: " + for_display(answer["missing"].get<std::string>());
     }
     if (answer.contains("error")) {
         throw UnusableTemplate{failure(answer["template"].get<std::size_t>(),
@@ -128,10 +138,11 @@ void TemplateProcess::start() {
                                        answer["error"].get<std::string>())};
     }
     if (!answer.contains("marked")) {
-        refuse_python(engine_.python, has_timed_out_ ? fmt::format("no answer in {:.0f} s", seconds_for_start)
-                                                     : "it ends without an answer");
+        return has_timed_out_ ? fmt::format("no answer in {:.0f} s", seconds_for_start)
+                              : "it ends without an answer";
     }
     is_marked_ = answer["marked"].get<std::vector<bool>>();
+    return "";
 }
 
 void TemplateProcess::stop() noexcept {

@@ -74,13 +74,15 @@ class TemplateProcess {
 
     SpanMethod span_method(bool has_tools) const;
 
-    /// Errors: Error{deck} that names the template's file and line if the template fails, exceeds a limit, or
-    ///         does not render the beginning of the conversation as a prefix; Error{resource} if the process
-    ///         cannot be started again
+    /// Errors: Error{deck} that names the template and its line if it fails, exceeds a limit, or does not
+    ///         render the beginning of the conversation as a prefix; Error{resource} if the process cannot be
+    ///         started again
     RenderedText render(const RenderRequest& request);
 
   private:
     void start();
+    /// Starts one Python. Returns the reason why it cannot be used; empty if it is ready.
+    std::string start_with(const std::string& python);
     void stop() noexcept;
     /// Sends a line and returns the answer; a null value if the process has ended or does not answer.
     ChatJson exchange(const std::string& line, double seconds);

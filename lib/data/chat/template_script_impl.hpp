@@ -3,7 +3,7 @@
 
 namespace ziggurat::data {
 
-/// Reads a request as JSON from each line of its standard input, and writes an answer as JSON on a line.
+/// Reads a request as JSON from each line of its standard input, and prints an answer on a line.
 ///
 /// The environment is that of transformers: the same options, filters, functions and `generation` blocks.
 ///

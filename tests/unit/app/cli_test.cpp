@@ -270,14 +270,14 @@ TEST(CommandLine, TokenizesConversations) {
     EXPECT_EQ(options.loss_on, "completion");
     EXPECT_NE(mismatch(with({"--loss-on", "user"})).find("one of assistant, completion and all"),
               std::string::npos);
-    for (const std::vector<std::string> other : {std::vector<std::string>{"--format", "llmc"},
-                                                 {"--field", "x"},
-                                                 {"--input", "jsonl"},
-                                                 {"--add-bos", "true"}}) {
+    for (const std::vector<std::string>& other : {std::vector<std::string>{"--format", "llmc"},
+                                                  {"--field", "x"},
+                                                  {"--input", "jsonl"},
+                                                  {"--add-bos", "true"}}) {
         EXPECT_NE(mismatch(with(other)).find(other.front() + " is for token files, not for --chat"),
                   std::string::npos);
     }
-    for (const std::vector<std::string> other :
+    for (const std::vector<std::string>& other :
          {std::vector<std::string>{"--template", "x"}, {"--loss-on", "all"}}) {
         EXPECT_NE(mismatch({"tokenize", "a", "--tokenizer", "t", "--out", "o", "--format", "llmc", other[0],
                             other[1]})

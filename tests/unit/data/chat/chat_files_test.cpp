@@ -127,7 +127,7 @@ TEST_F(SampleFiles, DoNotSkipABadTemplate) {
 TEST_F(SampleFiles, NeedNoTemplateForTexts) {
     auto made = job("texts.jsonl", R"({"text": "abc"})");
     made.tokenizer.clear();
-    made.engine.python = "no-such-python";
+    made.engine.pythons = {"no-such-python"};
     const auto header = write(made);
     EXPECT_EQ(header.template_hash, 0U);
     EXPECT_EQ(header.num_tokens, 3);

@@ -90,6 +90,12 @@ TEST(ChatRecord, NamesTheBadField) {
                 HasSubstr("conversations[0] is from 'alien'"));
     EXPECT_THAT(mismatch(R"json({"conversations": [{"from": "function_call", "value": "f()"}]})json"),
                 HasSubstr("conversations[0] (a function_call) is not JSON"));
+    EXPECT_THAT(mismatch(R"({"text": "a\\\"1", "n": [-18446744073709551616]})"),
+                HasSubstr("the number -18446744073709551616, which has more than 64 bits"));
+    EXPECT_EQ(
+        mismatch(
+            R"({"text": "99999999999999999999\\", "n": [18446744073709551615, -9223372036854775808, 1e99]})"),
+        "");
     EXPECT_THAT(mismatch(R"({"chosen": "a", "rejected": "b"})"), HasSubstr("is a preference"));
     EXPECT_THAT(mismatch("{\"text\": " + std::string(70, '[') + std::string(70, ']') + "}"),
                 HasSubstr("nested deeper than 64"));

@@ -171,7 +171,7 @@ TEST(TemplateProcess, IsStartedAgainAfterItsEnd) {
         folder,
         "echo '{\"marked\": [false]}'\nread request\nif mkdir \"$(dirname $0)/first\"; then exit; fi\n"
         "echo '{\"text\": \"t\", \"spans\": []}'");
-    TemplateProcess process{made, {.python = python}};
+    TemplateProcess process{made, {.pythons = {python}}};
     EXPECT_THAT(deck_error_of([&] { process.render(request(three_messages)); }), HasSubstr("has ended"));
     EXPECT_EQ(process.render(request(three_messages)).text, "t");
 }
@@ -180,7 +180,7 @@ TEST(TemplateProcess, IsKilledIfItDoesNotAnswer) {
     const test::ScratchFolder folder;
     const auto made = chat("x");
     const auto python = written_python(folder, "echo '{\"marked\": [false]}'\nexec sleep 1000");
-    TemplateProcess process{made, {.python = python, .max_wait_seconds = 0.2}};
+    TemplateProcess process{made, {.pythons = {python}, .max_wait_seconds = 0.2}};
     EXPECT_THAT(deck_error_of([&] { process.render(request(three_messages)); }),
                 HasSubstr("longer than 0.2 s"));
 }
@@ -189,7 +189,7 @@ TEST(TemplateProcess, NamesPythonWithoutJinja) {
     const auto made = chat("x");
     const auto reason = [&](const std::string& python) -> std::string {
         try {
-            const TemplateProcess process{made, {.python = python}};
+            const TemplateProcess process{made, {.pythons = {python}}};
         } catch (const Error& error) {
             return error.kind() == ErrorKind::resource ? error.what() : "";
         }
@@ -203,6 +203,10 @@ TEST(TemplateProcess, NamesPythonWithoutJinja) {
         folder.write("python", "#!/bin/sh\necho '{\"missing\": \"No module named jinja2\"}'\n");
     std::filesystem::permissions(python, std::filesystem::perms::owner_all);
     EXPECT_THAT(reason(python), HasSubstr("it has no jinja2 3.1: No module named jinja2"));
+    TemplateEngine engine;
+    engine.pythons.insert(engine.pythons.begin(), {"no-such-python", python});
+    TemplateProcess process{made, engine};
+    EXPECT_EQ(process.render(request(three_messages)).text, "x");
 }
 
 }  // namespace
