@@ -2,75 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
-#include "base/error.hpp"
-#include "base/text/json_depth.hpp"
-#include "base/text/printable.hpp"
 #include "base/text/text_width.hpp"
+#include "data/chat/record_json.hpp"
 
 namespace ziggurat::data {
 namespace {
-
-constexpr int max_depth = 64;
-constexpr int reported_columns = 120;
-
-[[noreturn]] void refuse(const std::string& problem, const std::string& remedy) {
-    throw Error{ErrorKind::deck, fmt::format("{}. {}", problem, remedy)};
-}
-
-/// Returns an integer of JSON that has more than 64 bits; empty if there is no such number.
-///
-/// The parser would round it, and templates print numbers.
-std::string_view long_integer_of(std::string_view json) {
-    constexpr std::string_view number = "+-.0123456789eE";
-    constexpr std::size_t max_digits = 18;
-    bool is_in_text = false;
-    for (std::size_t at = 0; at < json.size(); ++at) {
-        if (is_in_text) {
-            is_in_text = json[at] != '"';
-            at += json[at] == '\\' ? 1 : 0;  // skips the escaped character
-            continue;
-        }
-        is_in_text = json[at] == '"';
-        if (json[at] != '-' && (json[at] < '0' || json[at] > '9')) {
-            continue;
-        }
-        const auto end = std::min(json.find_first_not_of(number, at), json.size());
-        const auto found = json.substr(at, end - at);
-        std::int64_t with_sign = 0;
-        std::uint64_t without_sign = 0;
-        const auto is_read = [&](auto& value) {
-            return std::from_chars(found.data(), found.data() + found.size(), value).ec == std::errc{};
-        };
-        if (found.size() > max_digits && found.find_first_of(".eE") == std::string_view::npos &&
-            !is_read(with_sign) && !is_read(without_sign)) {
-            return found;
-        }
-        at = end - 1;
-    }
-    return {};
-}
-
-ChatJson parse(std::string_view text, const std::string& what, const std::string& remedy) {
-    if (const auto integer = long_integer_of(text); !integer.empty()) {
-        refuse(fmt::format("{} has the number {}, which has more than 64 bits", what, for_display(integer)),
-               "Write it as a text.");
-    }
-    if (is_json_deeper(text, max_depth)) {
-        refuse(fmt::format("{} is nested deeper than {} levels", what, max_depth), "Make it flatter.");
-    }
-    try {
-        return ChatJson::parse(text.begin(), text.end());
-    } catch (const ChatJson::exception& problem) {
-        refuse(
-            fmt::format("{} is not JSON ({})", what, shortened(printable(problem.what()), reported_columns)),
-            remedy);
-    }
-}
 
 bool has(const ChatJson& object, const char* key) {
     const auto found = object.find(key);
@@ -83,7 +22,7 @@ std::string text_of(const ChatJson& record, const char* key, bool is_optional = 
         return {};
     }
     if (!has(record, key) || !record[key].is_string()) {
-        refuse(fmt::format("field '{}' is not a text", key), "Correct the record.");
+        refuse_record(fmt::format("field '{}' is not a text", key), "Correct the record.");
     }
     return record[key].get<std::string>();
 }
@@ -106,10 +45,10 @@ void read_variables(const ChatJson& record, ChatRecord& made) {
             const auto text = tools.get<std::string>();
             const bool is_blank = text.find_first_not_of(" \t\r\n") == std::string::npos;
             tools = is_blank ? ChatJson::array()
-                             : parse(text, "the text of field 'tools'", "Write a list of tools.");
+                             : parse_record_json(text, "the text of field 'tools'", "Write a list of tools.");
         }
         if (!tools.is_array()) {
-            refuse("field 'tools' is not a list", "Write a list of tools.");
+            refuse_record("field 'tools' is not a list", "Write a list of tools.");
         }
         if (!tools.empty()) {
             made.variables["tools"] = std::move(tools);
@@ -122,7 +61,7 @@ void read_variables(const ChatJson& record, ChatRecord& made) {
     if (has(record, "chat_template_kwargs")) {
         const auto& further = record["chat_template_kwargs"];
         if (!further.is_object()) {
-            refuse("field 'chat_template_kwargs' is not an object", "Correct the record.");
+            refuse_record("field 'chat_template_kwargs' is not an object", "Correct the record.");
         }
         made.variables.update(further);
     }
@@ -130,23 +69,23 @@ void read_variables(const ChatJson& record, ChatRecord& made) {
 
 void check_message(const ChatJson& message, const std::string& location) {
     if (!message.is_object()) {
-        refuse(fmt::format("{} is not an object", location), "Correct the record.");
+        refuse_record(fmt::format("{} is not an object", location), "Correct the record.");
     }
     if (!has(message, "role") || !message["role"].is_string()) {
-        refuse(fmt::format("{} has no text 'role'", location), "Correct the record.");
+        refuse_record(fmt::format("{} has no text 'role'", location), "Correct the record.");
     }
     const bool has_content = has(message, "content");
     const bool is_valid =
         has_content ? message["content"].is_string() || message["content"].is_array()
                     : has(message, "tool_calls") || has(message, "function_call") || has(message, "thinking");
     if (!is_valid) {
-        refuse(fmt::format("{} has no text 'content'", location), "Correct the record.");
+        refuse_record(fmt::format("{} has no text 'content'", location), "Correct the record.");
     }
 }
 
 void append_messages(const ChatJson& list, const char* key, ChatRecord& made) {
     if (!list.is_array() || list.empty()) {
-        refuse(fmt::format("field '{}' is not a list of messages", key), "Correct the record.");
+        refuse_record(fmt::format("field '{}' is not a list of messages", key), "Correct the record.");
     }
     for (std::size_t i = 0; i < list.size(); ++i) {
         check_message(list[i], fmt::format("{}[{}]", key, i));
@@ -162,7 +101,7 @@ ChatRecord conversation() {
 
 ChatRecord read_pair(const ChatJson& record) {
     if (!has(record, "completion")) {
-        refuse("the record has a 'prompt' and no 'completion'", "Add the completion.");
+        refuse_record("the record has a 'prompt' and no 'completion'", "Add the completion.");
     }
     if (record["prompt"].is_string() && record["completion"].is_string()) {
         ChatRecord made;
@@ -185,12 +124,12 @@ ChatRecord read_alpaca(const ChatJson& record) {
     if (has(record, "history")) {
         const auto& history = record["history"];
         if (!history.is_array()) {
-            refuse("field 'history' is not a list of pairs of texts", "Correct the record.");
+            refuse_record("field 'history' is not a list of pairs of texts", "Correct the record.");
         }
         for (std::size_t i = 0; i < history.size(); ++i) {
             const auto& pair = history[i];
             if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string()) {
-                refuse(fmt::format("history[{}] is not a pair of texts", i), "Correct the record.");
+                refuse_record(fmt::format("history[{}] is not a pair of texts", i), "Correct the record.");
             }
             made.messages.push_back(message("user", pair[0].get<std::string>()));
             made.messages.push_back(message("assistant", pair[1].get<std::string>()));
@@ -221,8 +160,8 @@ std::string role_of(const std::string& from) {
 
 /// Returns the message of a function_call: one {name, arguments} as JSON, or a list of them.
 ChatJson tool_calls_message(const std::string& value, const std::string& location) {
-    auto calls = parse(value, fmt::format("the value of {} (a function_call)", location),
-                       "Write {\"name\": ..., \"arguments\": ...}.");
+    auto calls = parse_record_json(value, fmt::format("the value of {} (a function_call)", location),
+                                   "Write {\"name\": ..., \"arguments\": ...}.");
     if (!calls.is_array()) {
         calls = ChatJson::array({calls});
     }
@@ -230,8 +169,8 @@ ChatJson tool_calls_message(const std::string& value, const std::string& locatio
     made["tool_calls"] = ChatJson::array();
     for (const auto& call : calls) {
         if (!call.is_object() || !has(call, "name") || !call.contains("arguments")) {
-            refuse(fmt::format("{} is a function_call without name and arguments", location),
-                   "Write {\"name\": ..., \"arguments\": ...}.");
+            refuse_record(fmt::format("{} is a function_call without name and arguments", location),
+                          "Write {\"name\": ..., \"arguments\": ...}.");
         }
         made["tool_calls"].push_back({{"type", "function"}, {"function", call}});
     }
@@ -250,14 +189,14 @@ ChatRecord read_sharegpt(const ChatJson& record) {
         return made;
     }
     if (!turns.is_array() || turns.empty()) {
-        refuse("field 'conversations' is not a list of turns", "Correct the record.");
+        refuse_record("field 'conversations' is not a list of turns", "Correct the record.");
     }
     append_system(record, made);
     for (std::size_t i = 0; i < turns.size(); ++i) {
         const auto location = fmt::format("conversations[{}]", i);
         if (!turns[i].is_object() || !has(turns[i], "from") || !turns[i]["from"].is_string() ||
             !has(turns[i], "value") || !turns[i]["value"].is_string()) {
-            refuse(fmt::format("{} has no texts 'from' and 'value'", location), "Correct the record.");
+            refuse_record(fmt::format("{} has no texts 'from' and 'value'", location), "Correct the record.");
         }
         const auto from = turns[i]["from"].get<std::string>();
         auto value = turns[i]["value"].get<std::string>();
@@ -267,8 +206,8 @@ ChatRecord read_sharegpt(const ChatJson& record) {
         }
         const auto role = role_of(from);
         if (role.empty()) {
-            refuse(fmt::format("{} is from '{}'", location, for_display(from)),
-                   "Known are human, gpt, system, function_call and observation.");
+            refuse_record(fmt::format("{} is from '{}'", location, for_display(from)),
+                          "Known are human, gpt, system, function_call and observation.");
         }
         made.messages.push_back(message(role.c_str(), std::move(value)));
     }
@@ -279,9 +218,9 @@ ChatRecord read_sharegpt(const ChatJson& record) {
 }  // namespace
 
 ChatRecord parse_chat_record(std::string_view json) {
-    const auto record = parse(json, "the record", "Write one object on each line.");
+    const auto record = parse_record_json(json, "the record", "Write one object on each line.");
     if (!record.is_object()) {
-        refuse("the record is not an object", "Write one object on each line.");
+        refuse_record("the record is not an object", "Write one object on each line.");
     }
     if (has(record, "messages")) {
         auto made = conversation();
@@ -293,8 +232,8 @@ ChatRecord parse_chat_record(std::string_view json) {
         return read_sharegpt(record);
     }
     if (has(record, "chosen") && has(record, "rejected")) {
-        refuse("the record is a preference (it has 'chosen' and 'rejected')",
-               "Write its chosen answer as a completion.");
+        refuse_record("the record is a preference (it has 'chosen' and 'rejected')",
+                      "Write its chosen answer as a completion.");
     }
     if (has(record, "prompt")) {
         return read_pair(record);
@@ -311,7 +250,7 @@ ChatRecord parse_chat_record(std::string_view json) {
     for (const auto& [key, unused] : record.items()) {
         keys += (keys.empty() ? "" : ", ") + key;
     }
-    refuse(
+    refuse_record(
         fmt::format("the record has no known fields (it has: {})", keys.empty() ? "none" : for_display(keys)),
         "Write messages; prompt and completion; instruction and output; conversations; or text.");
 }
