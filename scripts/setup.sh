@@ -48,6 +48,7 @@ zlib1g-dev              cmake:ZLIB
 libzstd-dev             pkg-config:libzstd
 libhdf5-dev             cmake:HDF5
 libaio-dev              header:libaio.h
+python3-jinja2          system-python:jinja2
 libgtest-dev            cmake:GTest
 libgmock-dev            pkg-config:gmock
 libbenchmark-dev        cmake:benchmark

@@ -39,6 +39,9 @@ struct SampleOptions : Options, ModelChoice {
     double top_p = 1;                   ///< total probability of the tokens to draw from
     std::vector<std::string> ends;      ///< texts before which the text stops
     std::optional<std::uint64_t> seed;  ///< empty: seed of the run
+    bool is_chat = false;               ///< the prompt is a user's message
+    std::string system;                 ///< system message of the conversation; empty: none
+    std::string chat_template;          ///< auto, a file, or a name; empty: of the run
 };
 
 struct EvalOptions : Options, ModelChoice {

@@ -159,23 +159,38 @@ CommandRowOf<SampleOptions> sample_row() {
         .computes = true,
         .has_short_ops = true,
         .positionals = {folder_row()},
-        .options = {text_option("--prompt", "TEXT", &SampleOptions::prompt, "a text that is not empty",
-                                "beginning of the text"),
-                    whole("--tokens", "N", &SampleOptions::tokens, std::int64_t{1}, std::int64_t{1} << 20,
-                          "number of tokens to generate (default 200)"),
-                    tokenizer_row(), add_bos_row(&ModelChoice::add_bos, "the run's data.add_bos"),
-                    temperature_row(),
-                    whole("--top-k", "N", &SampleOptions::top_k, std::int64_t{1}, std::int64_t{1} << 31,
-                          "samples from the N most likely tokens (default: from all)"),
-                    top_p_row(), stop_row(), compute_row(), average_row(), kv_cache_row(),
-                    whole("--seed", "N", &SampleOptions::seed, std::uint64_t{0}, UINT64_MAX,
-                          "seed of the random numbers (default: the run's)")},
+        .options =
+            {text_option("--prompt", "TEXT", &SampleOptions::prompt, "a text that is not empty",
+                         "beginning of the text"),
+             whole("--tokens", "N", &SampleOptions::tokens, std::int64_t{1}, std::int64_t{1} << 20,
+                   "number of tokens to generate (default 200)"),
+             tokenizer_row(), add_bos_row(&ModelChoice::add_bos, "the run's data.add_bos"), temperature_row(),
+             whole("--top-k", "N", &SampleOptions::top_k, std::int64_t{1}, std::int64_t{1} << 31,
+                   "samples from the N most likely tokens (default: from all)"),
+             top_p_row(), stop_row(), compute_row(), average_row(), kv_cache_row(),
+             whole("--seed", "N", &SampleOptions::seed, std::uint64_t{0}, UINT64_MAX,
+                   "seed of the random numbers (default: the run's)"),
+             flag("--chat", &SampleOptions::is_chat,
+                  "the prompt is a user's message: renders it with the chat template, generates to the "
+                  "end of the turn and prints the answer alone; needs python3 with jinja2"),
+             text_option("--system", "TEXT", &SampleOptions::system, "a text that is not empty",
+                         "with --chat: system message before the prompt"),
+             text_option("--template", "CHOICE", &SampleOptions::chat_template, "auto, a file, or a name",
+                         "with --chat: auto, a Jinja file, or the name of a template of the tokenizer "
+                         "(default: that of the run's conversations, else auto)")},
         .examples = {{"ziggurat sample runs/quickstart --prompt 'In the'", "200 tokens"},
-                     {"ziggurat sample runs/quickstart --prompt 'In the' --tokens 100 --seed 7",
-                      "100 tokens, with another seed"},
+                     {"ziggurat sample runs/tuned --chat --prompt 'Why is the sky blue?'", "an answer"},
                      {"mpirun -n 2 ziggurat sample runs/a/ckpt/step-000001000 --prompt 'In the'",
                       "from one checkpoint, on two ranks"}},
-        .problem = [](const SampleOptions& options, const GivenOptions&) {
+        .problem = [](const SampleOptions& options, const GivenOptions& given) -> std::string {
+            for (const char* option : {"--system", "--template"}) {
+                if (!options.is_chat && given.has(option)) {
+                    return std::string{option} + " requires --chat. Add it, or leave it out.";
+                }
+            }
+            if (options.is_chat && given.has("--add-bos")) {
+                return "--add-bos excludes --chat (the template has the begin-of-text token). Leave one out.";
+            }
             return options.folder.empty() ? problem_of_folder(options)
                    : options.prompt.empty()
                        ? "no prompt is given (the first token is predicted from it). Give --prompt 'a few "

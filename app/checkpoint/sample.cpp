@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,10 +12,13 @@
 #include "app/checkpoint/checkpoint_options.hpp"
 #include "app/checkpoint/loaded_weights.hpp"
 #include "app/checkpoint/trained_model.hpp"
+#include "app/start/chat_python.hpp"
 #include "app/start/tokenizers.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"
 #include "base/text/printable.hpp"
+#include "comm/control.hpp"
+#include "data/chat/chat_prompt.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "train/inference.hpp"
 #include "train/on_ranks.hpp"
@@ -51,17 +55,56 @@ std::string speed_of(const train::GeneratedText& made) {
     return text;
 }
 
+/// Returns the choice of the template: as given, else that of the first source of conversations.
+std::string template_choice(const SampleOptions& options, const spec::RunSpec& run) {
+    if (!options.chat_template.empty()) {
+        return options.chat_template;
+    }
+    const auto source = std::ranges::find(run.data.train, spec::TokenFormat::chat,
+                                          [](const auto& one) { return one.format; });
+    return source == run.data.train.end() ? "" : source->chat_template;
+}
+
+/// Returns the text of a conversation that the model continues.
+data::ChatPrompt chat_prompt_of(const SampleOptions& options,
+                                const spec::RunSpec& run,
+                                const data::TextTokenizer& tokenizer) {
+    const auto path = tokenizer_of(run.data.tokenizer, options.tokenizer).path;
+    return data::make_chat_prompt(tokenizer, path,
+                                  data::find_chat_template(path, template_choice(options, run)),
+                                  template_engine(), options.system, options.prompt);
+}
+
+/// Returns the prompt of rank 0 on all ranks: only there does Python have to exist.
+///
+/// Collective: over `world`
+data::ChatPrompt shared_prompt(const comm::Context& world, const data::ChatPrompt& prompt) {
+    nlohmann::json sent;
+    if (world.rank() == 0) {
+        sent = {{"text", prompt.text}, {"end_tokens", prompt.end_tokens}};
+    }
+    const auto received = nlohmann::json::parse(
+        comm::broadcast(world, sent.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+    return {.text = received["text"].get<std::string>(),
+            .end_tokens = received["end_tokens"].get<std::vector<std::int32_t>>()};
+}
+
 std::optional<int> sample_model(const SampleOptions& options,
                                 const comm::Context& world,
                                 TrainedModel& model) {
     int exit_code = 0;
     std::int64_t prompt_tokens = 0;
     std::unique_ptr<const data::TextTokenizer> tokenizer;
-    model.run.data.add_bos = add_bos_of(options.add_bos, model.run.data.add_bos);
+    data::ChatPrompt prompt{.text = options.prompt, .end_tokens = {}};
+    model.run.data.add_bos =
+        options.is_chat ? spec::AddBos::no : add_bos_of(options.add_bos, model.run.data.add_bos);
     const auto open = [&] {
         tokenizer = open_tokenizer_of(model.run, options.tokenizer, model.path());
+        if (options.is_chat && world.rank() == 0) {
+            prompt = chat_prompt_of(options, model.run, *tokenizer);
+        }
         const auto tokens = prompt_tokens =
-            expect_rows_for(options.prompt, *tokenizer, model.run.data.add_bos, model.run.model.vocab);
+            expect_rows_for(prompt.text, *tokenizer, model.run.data.add_bos, model.run.model.vocab);
         set_cache_home(model.run, options.kv_cache);
         if (world.rank() == 0) {
             print_tokenizer_notes(*tokenizer, model.run.data.add_bos);
@@ -79,6 +122,9 @@ std::optional<int> sample_model(const SampleOptions& options,
     if (!is_agreed(world, exit_code, open)) {
         return exit_code;
     }
+    if (options.is_chat) {
+        prompt = shared_prompt(world, prompt);
+    }
     if (!tokenizer) {  // on all ranks except rank 0
         open();
     }
@@ -88,14 +134,18 @@ std::optional<int> sample_model(const SampleOptions& options,
     return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
         progress.end();
         const auto step = model.step();
-        const spec::Sample sample{options.prompt, options.tokens, options.temperature};
-        const auto made = inference.generate(
-            *tokenizer, sample, step, {.top_k = options.top_k, .top_p = options.top_p, .ends = options.ends});
+        const spec::Sample sample{prompt.text, options.tokens, options.temperature};
+        const auto made = inference.generate(*tokenizer, sample, step,
+                                             {.top_k = options.top_k,
+                                              .top_p = options.top_p,
+                                              .ends = options.ends,
+                                              .end_tokens = prompt.end_tokens});
         if (world.rank() == 0) {
             std::fputs(
                 fmt::format("by {}, step {}: {}\n", printable(model.path()), step, speed_of(made)).c_str(),
                 stderr);
-            std::fputs(printable(options.prompt + made.text, Newlines::kept).c_str(), stdout);
+            const auto shown = options.is_chat ? made.text : options.prompt + made.text;
+            std::fputs(printable(shown, Newlines::kept).c_str(), stdout);
             std::fputs("\n", stdout);
         }
         return 0;

@@ -34,7 +34,10 @@ struct TokenizeOptions : Options {
     std::string field;               ///< field of JSON lines; empty: `text`
     std::string input;               ///< auto, text or jsonl; empty: auto
     bool skip_bad_lines = false;
-    int threads = 0;  ///< 0: one per core
+    int threads = 0;            ///< 0: one per core
+    bool is_chat = false;       ///< records of conversations to a sample file
+    std::string chat_template;  ///< auto, a file, or a name; empty: auto
+    std::string loss_on;        ///< keyword of spec::LossOn; empty: assistant
 };
 
 CommandRowOf<ImportOptions> import_row();
@@ -47,7 +50,13 @@ int import_model(const ImportOptions& options);
 /// Writes a model in the Hugging Face format from a checkpoint. Never starts MPI.
 int export_model(const ExportOptions& options);
 
-/// Writes token files from texts. Never starts MPI.
+/// Writes token files from texts, or a sample file from conversations. Never starts MPI.
 int tokenize(const TokenizeOptions& options);
+
+/// Writes a sample file from records of conversations; tokenize() calls it for --chat.
+int tokenize_chat(const TokenizeOptions& options);
+
+/// Returns the number of threads as given, else one per core that the process may use.
+int tokenizing_threads(const TokenizeOptions& options);
 
 }  // namespace ziggurat::app

@@ -66,7 +66,14 @@ void print_notes(const data::TextTokenizer& tokenizer, spec::AddBos add_bos) {
 
 }  // namespace
 
+int tokenizing_threads(const TokenizeOptions& options) {
+    return options.threads > 0 ? options.threads : usable_cores();
+}
+
 int tokenize(const TokenizeOptions& options) {
+    if (options.is_chat) {
+        return tokenize_chat(options);
+    }
     const auto begin_ns = monotonic_ns();
     const auto tokenizer =
         options.tokenizer == "bytes" ? data::make_byte_tokenizer() : data::open_tokenizer(options.tokenizer);
@@ -79,7 +86,7 @@ int tokenize(const TokenizeOptions& options) {
         .lines = {.field = options.field.empty() ? "text" : options.field,
                   .skips_bad_lines = options.skip_bad_lines},
         .begin_token = data::added_begin_token(*tokenizer, add_bos),
-        .threads = options.threads > 0 ? options.threads : usable_cores()};
+        .threads = tokenizing_threads(options)};
     Progress progress{show_progress()};
     bool has_begun = false;
     // Only after the first tokens are written, so that the first output about a bad input is its error.

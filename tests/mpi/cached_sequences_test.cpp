@@ -162,6 +162,28 @@ TEST(TextGenerator, ReadsTheSecondHalfOfALongTextAgain) {
     test::train_tiny(run, world, test::Keep::nothing, {}, hooks);
 }
 
+TEST(TextGenerator, EndsBeforeAnEndToken) {
+    const comm::Context& world = test::world();
+    auto run = run_of("llama", world.size());
+    run.model.vocab = run.model.vocab_padded = 256;
+    run.validate.sample = spec::Sample{.prompt = "beginning", .tokens = 12, .temperature = 2};
+    const auto tokenizer = data::open_tokenizer(spec::Tokenizer{});
+    test::TinyHooks hooks;
+    hooks.begin = [&](Assembly& assembly) {
+        const auto& sample = *run.validate.sample;
+        const auto whole = generate_text(run, assembly, *tokenizer, sample, 0)->text;
+        for (const std::size_t last : {0, 5, 11}) {
+            const TextLimits limits{.end_tokens = {static_cast<unsigned char>(whole[last])}};
+            const auto ended = generate_text(run, assembly, *tokenizer, sample, 0, limits);
+            const auto length = whole.find(whole[last]);
+            EXPECT_EQ(ended->text, whole.substr(0, length));
+            EXPECT_EQ(ended->tokens, static_cast<std::int64_t>(length) + 1);
+        }
+        return run.train.steps;
+    };
+    test::train_tiny(run, world, test::Keep::nothing, {}, hooks);
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, Cached, ::testing::Values("gpt2", "llama", "gemma2", "gemma3", "qwen3"));
 
 }  // namespace

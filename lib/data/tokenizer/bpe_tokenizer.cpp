@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/text_width.hpp"
 #include "data/tokenizer/piece_cache.hpp"
 #include "data/unicode/characters.hpp"
 
@@ -33,6 +35,10 @@ class BpeTokenizer final : public TextTokenizer {
     bool adds_begin_token() const noexcept override { return parts_.adds_begin_token; }
     std::optional<std::int32_t> unknown_token() const noexcept override { return parts_.unknown_token; }
     std::uint64_t hash() const noexcept override { return parts_.hash; }
+    bool is_added(std::int32_t id) const override {
+        return std::ranges::any_of(parts_.added_tokens,
+                                   [&](const AddedToken& token) { return token.id == id; });
+    }
 
     const BpeParts& parts() const noexcept { return parts_; }
     const AddedTokenFinder& added_as_it_stands() const noexcept { return as_it_stands_; }
@@ -69,10 +75,29 @@ class BpeEncoder final : public TextEncoder, private PieceSink {
         expect_utf8(text);
         const auto before = ids.size();
         into_ = &ids;
+        begins_ = nullptr;
         try {
             encode_segments(text);
         } catch (...) {
             ids.resize(before);
+            throw;
+        }
+    }
+
+    void encode_with_begins(std::string_view text,
+                            std::vector<std::int32_t>& ids,
+                            std::vector<std::uint32_t>& begins) override {
+        expect_utf8(text);
+        expect_offsets_fit(text);
+        const auto before = ids.size();
+        const auto begins_before = begins.size();
+        into_ = &ids;
+        begins_ = &begins;
+        try {
+            encode_segments(text);
+        } catch (...) {
+            ids.resize(before);
+            begins.resize(begins_before);
             throw;
         }
     }
@@ -82,27 +107,72 @@ class BpeEncoder final : public TextEncoder, private PieceSink {
         segments_.clear();
         tokenizer_.added_as_it_stands().cut(text, segments_);
         for (const auto& segment : segments_) {
+            const auto origin = static_cast<std::uint32_t>(segment.text.data() - text.data());
             if (segment.token != TextSegment::no_token) {
-                into_->push_back(segment.token);
+                append_added(segment.token, origin);
                 continue;
             }
-            const auto normalized = tokenizer_.parts().normalizer.normalize(segment.text, normalized_);
+            const auto normalized = normalize(segment.text, origin);
             const bool begins = segment.text.data() == text.data() && normalized.keeps_beginning;
             normalized_segments_.clear();
             tokenizer_.added_normalized().cut(normalized.text, normalized_segments_);
             for (const auto& smaller : normalized_segments_) {
+                const auto at = smaller.text.data() - normalized.text.data();
                 if (smaller.token != TextSegment::no_token) {
-                    into_->push_back(smaller.token);
+                    append_added(smaller.token, begins_ == nullptr ? 0 : origins_[at]);
                 } else {
-                    const bool begins_text = begins && smaller.text.data() == normalized.text.data();
-                    tokenizer_.parts().pre_tokenizer.cut({smaller.text, begins_text}, *this);
+                    const auto* const origins = begins_ == nullptr ? nullptr : origins_.data() + at;
+                    tokenizer_.parts().pre_tokenizer.cut({smaller.text, begins && at == 0, origins}, *this);
                 }
             }
         }
     }
 
+    void append_added(std::int32_t token, std::uint32_t begin) {
+        into_->push_back(token);
+        if (begins_ != nullptr) {
+            begins_->push_back(begin);
+        }
+    }
+
+    /// \param origin  offset of `text` in the whole text
+    NormalizedText normalize(std::string_view text, std::uint32_t origin) {
+        const auto& normalizer = tokenizer_.parts().normalizer;
+        if (begins_ == nullptr) {
+            return normalizer.normalize(text, normalized_);
+        }
+        origins_.resize(text.size() + 1);
+        std::iota(origins_.begin(), origins_.end(), origin);
+        return normalizer.normalize(text, normalized_, origins_);
+    }
+
     void take(TextPiece taken) override {
-        const auto piece = taken.text;
+        const auto before = into_->size();
+        append_piece(taken.text);
+        if (begins_ != nullptr) {
+            append_begins(taken, std::span{*into_}.subspan(before));
+        }
+    }
+
+    /// Appends the offsets of the tokens of a piece, whose bytes are those of the piece.
+    void append_begins(TextPiece piece, std::span<const std::int32_t> ids) {
+        const BpeParts& parts = tokenizer_.parts();
+        std::size_t at = 0;
+        for (const auto id : ids) {
+            begins_->push_back(piece.origins[std::min(at, piece.text.size())]);
+            at += parts.token_of_character.empty() ? parts.bytes_of_token[id].size()
+                                                   : parts.piece_bytes_of_token[id];
+        }
+        if (at != piece.text.size()) {
+            throw Error{
+                ErrorKind::deck,
+                fmt::format("the vocabulary lacks a part of the text '{}', so the tokens of this text "
+                            "have no exact offsets. Remove the characters.",
+                            for_display(piece.text))};
+        }
+    }
+
+    void append_piece(std::string_view piece) {
         if (piece.size() > PieceCache::max_bytes) {
             append_merged(piece);
             return;
@@ -179,7 +249,9 @@ class BpeEncoder final : public TextEncoder, private PieceSink {
     PieceCache cache_;
     std::vector<TextSegment> segments_, normalized_segments_;
     std::string normalized_, lookup_;
+    std::vector<std::uint32_t> origins_;  ///< of the bytes of the normalized segment, and of its end
     std::vector<std::int32_t>* into_ = nullptr;
+    std::vector<std::uint32_t>* begins_ = nullptr;  ///< nullptr: offsets are not requested
 };
 
 std::unique_ptr<TextEncoder> BpeTokenizer::make_encoder() const {

@@ -25,7 +25,9 @@ struct StrippedBeginning {
 
 /// Components of a tokenizer of this kind.
 struct BpeParts {
-    std::vector<std::string> bytes_of_token;        ///< by id, as decoded; for an added token its text
+    std::vector<std::string> bytes_of_token;  ///< by id, as decoded; for an added token its text
+    /// Bytes of each id in a piece, before the decoder changes them; empty if tokens are bytes.
+    std::vector<std::int32_t> piece_bytes_of_token;
     std::array<std::int32_t, 256> token_of_byte{};  ///< -1: no token, only if tokens are characters
     std::vector<std::int32_t> token_of_character;   ///< by code, -1: no token; empty: tokens are bytes
     bool falls_back_to_bytes = false;               ///< for characters without a token

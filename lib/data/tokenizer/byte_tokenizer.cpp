@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "base/error.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
+#include "data/unicode/characters.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -15,6 +18,16 @@ class ByteEncoder final : public TextEncoder {
         for (const char c : text) {
             ids.push_back(static_cast<unsigned char>(c));
         }
+    }
+
+    void encode_with_begins(std::string_view text,
+                            std::vector<std::int32_t>& ids,
+                            std::vector<std::uint32_t>& begins) override {
+        expect_offsets_fit(text);
+        encode(text, ids);
+        const auto first = begins.size();
+        begins.resize(first + text.size());
+        std::iota(begins.begin() + static_cast<std::ptrdiff_t>(first), begins.end(), 0U);
     }
 };
 

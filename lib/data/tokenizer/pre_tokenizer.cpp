@@ -22,7 +22,7 @@ class Split final : public CuttingStep {
         const auto give = [&](MatchRange range) {
             if (!range.is_empty()) {
                 sink.take({piece.substr(range.begin, range.end - range.begin),
-                           whole.begins_text && range.begin == 0});
+                           whole.begins_text && range.begin == 0, whole.origins_from(range.begin)});
             }
         };
         switch (behavior_) {
@@ -104,7 +104,12 @@ class PrefixSpace final : public CuttingStep {
         }
         std::string with_space = " ";
         with_space += piece.text;
-        sink.take({with_space, piece.begins_text});
+        std::vector<std::uint32_t> origins;
+        if (piece.origins != nullptr) {
+            origins.push_back(*piece.origins);
+            origins.insert(origins.end(), piece.origins, piece.origins_from(piece.text.size() + 1));
+        }
+        sink.take({with_space, piece.begins_text, piece.origins == nullptr ? nullptr : origins.data()});
     }
 };
 
@@ -121,19 +126,30 @@ class Metaspace final : public CuttingStep {
         if (may_lack_mark && !piece.text.starts_with(' ') && !piece.text.starts_with(mark_)) {
             marks += mark_;
         }
-        for (const char c : piece.text) {
-            if (c == ' ') {
+        std::vector<std::uint32_t> origins;
+        if (piece.origins != nullptr) {
+            origins.assign(marks.size(), *piece.origins);
+        }
+        for (std::size_t i = 0; i < piece.text.size(); ++i) {
+            if (piece.text[i] == ' ') {
                 marks += mark_;
             } else {
-                marks += c;
+                marks += piece.text[i];
             }
+            if (piece.origins != nullptr) {
+                origins.resize(marks.size(), piece.origins[i]);
+            }
+        }
+        if (piece.origins != nullptr) {
+            origins.push_back(piece.origins[piece.text.size()]);
         }
         const std::string_view text = marks;
         std::size_t begin = 0;
         while (begin < text.size()) {
             const auto next = cuts_ ? text.find(mark_, begin + 1) : std::string_view::npos;
             const auto end = std::min(next, text.size());
-            sink.take({text.substr(begin, end - begin), piece.begins_text && begin == 0});
+            sink.take({text.substr(begin, end - begin), piece.begins_text && begin == 0,
+                       piece.origins == nullptr ? nullptr : origins.data() + begin});
             begin = end;
         }
     }

@@ -1,6 +1,7 @@
 /// Pre-tokenizer: splits a text into the pieces within which tokens are merged.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +15,12 @@ namespace ziggurat::data {
 struct TextPiece {
     std::string_view text;
     bool begins_text = false;
+    /// Offsets in the original text, one of each byte of `text` and the end; nullptr: not tracked.
+    const std::uint32_t* origins = nullptr;
+
+    const std::uint32_t* origins_from(std::size_t at) const noexcept {
+        return origins == nullptr ? nullptr : origins + at;
+    }
 };
 
 /// Receives the pieces of a text in order. Pieces are not empty.

@@ -157,6 +157,16 @@ void read_bpe_model(const JsonObject& file, const TokenizerConfig& config, BpePa
             parts.token_of_piece.emplace(*bytes, id);
         }
     }
+    if (!is_of_bytes) {
+        for (const auto& text : parts.bytes_of_token) {
+            parts.piece_bytes_of_token.push_back(static_cast<std::int32_t>(text.size()));
+        }
+        for (const auto id : parts.token_of_byte) {
+            if (id >= 0 && parts.falls_back_to_bytes) {
+                parts.piece_bytes_of_token[id] = 1;
+            }
+        }
+    }
     for (const auto& token : parts.added_tokens) {
         const std::size_t id = token.id;
         parts.bytes_of_token.resize(std::max(parts.bytes_of_token.size(), id + 1));

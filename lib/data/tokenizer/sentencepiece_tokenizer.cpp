@@ -7,10 +7,12 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/contract.hpp"
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "data/mapped_file.hpp"
 #include "data/tokenizer/added_tokens.hpp"
+#include "data/tokenizer/sentencepiece_model_impl.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "data/tokenizer/tokenizer_config.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
@@ -26,46 +28,6 @@ namespace ziggurat::data {
 
 namespace {
 
-/// The library's mark for a space inside of pieces (U+2581), in bytes.
-constexpr std::string_view space_mark = "\xE2\x96\x81";
-
-void expect_success(const sentencepiece::util::Status& status, const std::string& path) {
-    if (!status.ok()) {
-        throw Error{ErrorKind::deck, fmt::format("SentencePiece rejects '{}' ({}). Name a file that "
-                                                 "SentencePiece's trainer wrote.",
-                                                 printable(path), printable(status.error_message()))};
-    }
-}
-
-/// Returns the model with normalizer_spec.add_dummy_prefix = false appended.
-///
-/// The appended value overrides the model's own.
-std::string without_prefix(std::string_view model) {
-    return std::string{model} + std::string{"\x1a\x02\x18\x00", 4};
-}
-
-/// Returns the added tokens of the files next to a model, and its special tokens that are pieces.
-std::vector<AddedToken> added_tokens_of(const TokenizerConfig& config,
-                                        const sentencepiece::SentencePieceProcessor& processor) {
-    std::vector<AddedToken> added = config.added;
-    auto special = config.special;
-    for (const auto& [named, id] :
-         {std::pair{config.unknown, processor.unk_id()}, std::pair{config.begin, processor.bos_id()},
-          std::pair{config.end, processor.eos_id()}}) {
-        if (config.is_present && named.empty() && id >= 0) {
-            special.push_back(processor.IdToPiece(id));
-        }
-    }
-    for (const auto& text : special) {
-        const auto id = processor.PieceToId(text);
-        const bool is_known = std::ranges::find(added, text, &AddedToken::content) != added.end();
-        if (!is_known && id >= 0 && processor.IdToPiece(id) == text) {
-            added.push_back({.content = text, .id = id});
-        }
-    }
-    return added;
-}
-
 class SentencePieceTokenizer final : public TextTokenizer {
   public:
     SentencePieceTokenizer(const std::string& path, const TokenizerConfig& config, std::string note)
@@ -79,6 +41,7 @@ class SentencePieceTokenizer final : public TextTokenizer {
         const auto added = added_tokens_of(config, processor_);
         vocab_size_ = processor_.GetPieceSize();
         for (const auto& token : added) {
+            added_ids_.insert(token.id);
             vocab_size_ = std::max(vocab_size_, std::int64_t{token.id} + 1);
             if (token.id >= processor_.GetPieceSize()) {
                 text_of_added_.emplace(token.id, token.content);
@@ -150,6 +113,22 @@ class SentencePieceTokenizer final : public TextTokenizer {
         expect_success(model_for(begins_text).Encode(text, &ids), path_);
     }
 
+    /// \param offset  of `text`, added to the offset of each token
+    void encode_part_with_begins(std::string_view text,
+                                 std::uint32_t offset,
+                                 std::vector<int>& ids,
+                                 std::vector<std::uint32_t>& begins) const {
+        encode_part(text, offset == 0, ids);
+        const auto pieces = model_for(offset == 0).EncodeAsImmutableProto(text).pieces();
+        ZG_ENSURES(pieces.size() == ids.size());
+        for (std::size_t i = 0; i < pieces.size(); ++i) {
+            ZG_ENSURES(std::cmp_equal(pieces[i].id(), ids[i]));
+            begins.push_back(offset + pieces[i].begin());
+        }
+    }
+
+    bool is_added(std::int32_t id) const override { return added_ids_.contains(id); }
+
   private:
     static std::optional<std::int32_t> id_of(const std::string& named,
                                              const std::vector<AddedToken>& added,
@@ -169,7 +148,8 @@ class SentencePieceTokenizer final : public TextTokenizer {
     sentencepiece::SentencePieceProcessor processor_;
     sentencepiece::SentencePieceProcessor inner_;  ///< without the prefix; loaded when parts of texts need it
     std::unordered_map<std::int32_t, std::string> text_of_added_;  ///< of added tokens that are not pieces
-    std::unordered_set<std::int32_t> plain_added_;                 ///< added tokens that are not special
+    std::unordered_set<std::int32_t> added_ids_;
+    std::unordered_set<std::int32_t> plain_added_;  ///< added tokens that are not special
     std::int64_t vocab_size_ = 0;
     std::optional<std::int32_t> end_, begin_;
     bool adds_begin_ = false;
@@ -212,6 +192,24 @@ class SentencePieceEncoder final : public TextEncoder {
     explicit SentencePieceEncoder(const SentencePieceTokenizer& tokenizer) : tokenizer_{tokenizer} {}
 
     void encode(std::string_view text, std::vector<std::int32_t>& ids) override {
+        encode(text, ids, nullptr);
+    }
+
+    void encode_with_begins(std::string_view text,
+                            std::vector<std::int32_t>& ids,
+                            std::vector<std::uint32_t>& begins) override {
+        expect_offsets_fit(text);
+        const auto before = begins.size();
+        try {
+            encode(text, ids, &begins);
+        } catch (...) {
+            begins.resize(before);
+            throw;
+        }
+    }
+
+  private:
+    void encode(std::string_view text, std::vector<std::int32_t>& ids, std::vector<std::uint32_t>* begins) {
         expect_utf8(text);
         const auto before = ids.size();
         segments_.clear();
@@ -220,13 +218,12 @@ class SentencePieceEncoder final : public TextEncoder {
             if (!segments_.empty()) {
                 tokenizer_.begin_with(segments_.front().token, ids);
             }
+            if (begins != nullptr) {
+                begins->resize(begins->size() + ids.size() - before, 0U);
+            }
             for (const auto& segment : segments_) {
-                if (segment.token != TextSegment::no_token) {
-                    ids.push_back(segment.token);
-                    continue;
-                }
-                tokenizer_.encode_part(segment.text, segment.text.data() == text.data(), found_);
-                ids.insert(ids.end(), found_.begin(), found_.end());
+                encode_segment(segment, static_cast<std::size_t>(segment.text.data() - text.data()), ids,
+                               begins);
             }
         } catch (...) {
             ids.resize(before);
@@ -234,7 +231,26 @@ class SentencePieceEncoder final : public TextEncoder {
         }
     }
 
-  private:
+    void encode_segment(const TextSegment& segment,
+                        std::size_t offset,
+                        std::vector<std::int32_t>& ids,
+                        std::vector<std::uint32_t>* begins) {
+        if (segment.token != TextSegment::no_token) {
+            ids.push_back(segment.token);
+            if (begins != nullptr) {
+                begins->push_back(static_cast<std::uint32_t>(offset));
+            }
+            return;
+        }
+        if (begins != nullptr) {
+            tokenizer_.encode_part_with_begins(segment.text, static_cast<std::uint32_t>(offset), found_,
+                                               *begins);
+        } else {
+            tokenizer_.encode_part(segment.text, offset == 0, found_);
+        }
+        ids.insert(ids.end(), found_.begin(), found_.end());
+    }
+
     const SentencePieceTokenizer& tokenizer_;
     std::vector<TextSegment> segments_;
     std::vector<int> found_;

@@ -1,5 +1,6 @@
 #include "data/tokenizer/text_normalizer.hpp"
 
+#include <numeric>
 #include <utility>
 
 #include "data/unicode/characters.hpp"
@@ -11,6 +12,9 @@ class Composition final : public NormalizingStep {
   public:
     bool changes(std::string_view text) const override { return !form_.is_composed(text); }
     std::string changed(std::string_view text) const override { return form_.of(text); }
+    std::vector<std::uint32_t> origins(std::string_view text) const override {
+        return form_.origins_of(text);
+    }
 
   private:
     ComposedForm form_;
@@ -36,6 +40,22 @@ class Replacement final : public NormalizingStep {
         }
         return made += text.substr(done);
     }
+    std::vector<std::uint32_t> origins(std::string_view text) const override {
+        std::vector<std::uint32_t> made;
+        const auto keep_until = [&](std::size_t begin, std::size_t end) {
+            for (auto at = begin; at < end; ++at) {
+                made.push_back(static_cast<std::uint32_t>(at));
+            }
+        };
+        MatchIterator matches{*pattern_, text};
+        std::size_t done = 0;
+        for (MatchRange match; matches.next(match); done = match.end) {
+            keep_until(done, match.begin);
+            made.resize(made.size() + content_.size(), static_cast<std::uint32_t>(match.begin));
+        }
+        keep_until(done, text.size() + 1);
+        return made;
+    }
 
   private:
     std::unique_ptr<const Pattern> pattern_;
@@ -48,6 +68,11 @@ class Prefix final : public NormalizingStep {
 
     bool changes(std::string_view text) const override { return !text.empty(); }
     std::string changed(std::string_view text) const override { return content_ + std::string{text}; }
+    std::vector<std::uint32_t> origins(std::string_view text) const override {
+        std::vector<std::uint32_t> made(content_.size() + text.size() + 1, 0U);
+        std::iota(made.begin() + std::ssize(content_), made.end(), 0U);
+        return made;
+    }
 
   private:
     std::string content_;
@@ -60,6 +85,13 @@ class Strip final : public NormalizingStep {
     bool changes(std::string_view text) const override { return stripped(text).size() != text.size(); }
     std::string changed(std::string_view text) const override { return std::string{stripped(text)}; }
     bool removes_beginning() const override { return at_left_; }
+    std::vector<std::uint32_t> origins(std::string_view text) const override {
+        const auto kept = stripped(text);
+        std::vector<std::uint32_t> made(kept.size() + 1);
+        std::iota(made.begin(), made.end(), static_cast<std::uint32_t>(kept.data() - text.data()));
+        made.back() = static_cast<std::uint32_t>(text.size());
+        return made;
+    }
 
   private:
     std::string_view stripped(std::string_view text) const {
@@ -100,12 +132,31 @@ std::unique_ptr<const NormalizingStep> make_strip(bool at_left, bool at_right) {
 }
 
 NormalizedText TextNormalizer::normalize(std::string_view text, std::string& buffer) const {
+    return normalize(text, buffer, nullptr);
+}
+
+NormalizedText TextNormalizer::normalize(std::string_view text,
+                                         std::string& buffer,
+                                         std::vector<std::uint32_t>& origins) const {
+    return normalize(text, buffer, &origins);
+}
+
+NormalizedText TextNormalizer::normalize(std::string_view text,
+                                         std::string& buffer,
+                                         std::vector<std::uint32_t>* origins) const {
     NormalizedText made{text};
     for (const auto& step : steps_) {
         if (step->changes(made.text)) {
             const bool has_removed =
                 step->removes_beginning() && is_white_space(character_at(made.text, 0).code);
             made.keeps_beginning = made.keeps_beginning && !has_removed;
+            if (origins != nullptr) {
+                auto changed = step->origins(made.text);
+                for (auto& origin : changed) {
+                    origin = (*origins)[origin];
+                }
+                *origins = std::move(changed);
+            }
             buffer = step->changed(made.text);
             made.text = buffer;
         }

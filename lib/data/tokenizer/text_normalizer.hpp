@@ -1,6 +1,7 @@
 /// Normalizer: changes a text before it is split into pieces.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ class NormalizingStep {
     virtual bool changes(std::string_view text) const = 0;
     virtual std::string changed(std::string_view text) const = 0;
     virtual bool removes_beginning() const { return false; }
+
+    /// Returns the offset in `text` of the origin of each byte of changed(text), then text.size().
+    virtual std::vector<std::uint32_t> origins(std::string_view text) const = 0;
 };
 
 /// Creates normalization form C.
@@ -53,7 +57,19 @@ class TextNormalizer {
     /// \param buffer  holds the result if it is not `text` itself
     NormalizedText normalize(std::string_view text, std::string& buffer) const;
 
+    /// Does the same, and converts offsets.
+    ///
+    /// \param origins  before the call, an offset for each byte of `text` and its end; after it, for each byte
+    ///                 of the result and its end
+    NormalizedText normalize(std::string_view text,
+                             std::string& buffer,
+                             std::vector<std::uint32_t>& origins) const;
+
   private:
+    NormalizedText normalize(std::string_view text,
+                             std::string& buffer,
+                             std::vector<std::uint32_t>* origins) const;
+
     std::vector<std::unique_ptr<const NormalizingStep>> steps_;
 };
 

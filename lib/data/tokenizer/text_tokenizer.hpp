@@ -27,6 +27,17 @@ class TextEncoder {
     ///
     /// Errors: Error{deck} if the text is not UTF-8 and tokens are characters; then no id is appended
     virtual void encode(std::string_view text, std::vector<std::int32_t>& ids) = 0;
+
+    /// Does the same, and appends for each id the offset in `text` of its first byte.
+    ///
+    /// Offsets do not fall. They are exact: bytes that normalization made have the offset of the text that
+    /// they replace. A token that has no text of its own, such as a prefix, has the offset of the next one.
+    ///
+    /// Errors: Error{deck} also if the vocabulary lacks a part of the text, or `text` has 2^32 bytes or more;
+    ///         then no id is appended
+    virtual void encode_with_begins(std::string_view text,
+                                    std::vector<std::int32_t>& ids,
+                                    std::vector<std::uint32_t>& begins) = 0;
 };
 
 /// A vocabulary with its encoder and decoder. Immutable, so several threads may use it.
@@ -67,6 +78,9 @@ class TextTokenizer {
 
     /// Returns the token of unknown text (`<unk>`); empty if all text has other tokens.
     virtual std::optional<std::int32_t> unknown_token() const noexcept { return std::nullopt; }
+
+    /// True for added tokens: their texts are found before all other processing, for example `<|im_end|>`.
+    virtual bool is_added(std::int32_t /*id*/) const { return false; }
 
     /// Returns a sentence for the user about how the tokenizer was read; empty if there is no such note.
     virtual std::string note() const { return {}; }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include <cstring>
 
 #include "base/error.hpp"
@@ -60,6 +62,14 @@ void expect_utf8(std::string_view text) {
                     fmt::format("the text is not UTF-8 at its byte {} (0x{:02x}). Convert it, for example "
                                 "with iconv -t UTF-8.",
                                 bad, static_cast<unsigned char>(text[bad]))};
+    }
+}
+
+void expect_offsets_fit(std::string_view text) {
+    if (text.size() > std::numeric_limits<std::uint32_t>::max()) {
+        throw Error{ErrorKind::deck, fmt::format("a text of {} bytes, which is longer than 4294967295. Split "
+                                                 "it into smaller ones.",
+                                                 text.size())};
     }
 }
 

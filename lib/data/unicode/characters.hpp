@@ -50,6 +50,9 @@ std::size_t first_invalid_utf8(std::string_view text) noexcept;
 /// Errors: Error{deck} that names the first byte that is not UTF-8
 void expect_utf8(std::string_view text);
 
+/// Errors: Error{deck} if offsets in `text` do not fit in 32 bits
+void expect_offsets_fit(std::string_view text);
+
 /// Appends the UTF-8 of a code, at most `max_code`.
 void append_utf8(std::string& text, std::uint32_t code);
 

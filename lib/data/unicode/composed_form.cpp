@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/contract.hpp"
 #include "data/unicode/characters.hpp"
 #include "data/unicode/composition_data_impl.hpp"
 
@@ -132,6 +133,29 @@ std::string ComposedForm::of(std::string_view text) const {
         append_utf8(made, mark.code);
     }
     return made;
+}
+
+// A character that never changes separates the text: the parts before and after it are composed alone.
+std::vector<std::uint32_t> ComposedForm::origins_of(std::string_view text) const {
+    std::vector<std::uint32_t> origins;
+    std::string made;
+    for (std::size_t begin = 0; begin < text.size();) {
+        auto end = begin + character_at(text, begin).bytes;
+        while (end < text.size() && may_change_[character_at(text, end).code]) {
+            end += character_at(text, end).bytes;
+        }
+        const auto part = text.substr(begin, end - begin);
+        const auto composed = of(part);
+        const bool is_same = composed == part;
+        for (std::size_t i = 0; i < composed.size(); ++i) {
+            origins.push_back(static_cast<std::uint32_t>(begin + (is_same ? i : 0)));
+        }
+        made += composed;
+        begin = end;
+    }
+    ZG_ENSURES(made == of(text));
+    origins.push_back(static_cast<std::uint32_t>(text.size()));
+    return origins;
 }
 
 }  // namespace ziggurat::data

@@ -23,6 +23,11 @@ class ComposedForm {
 
     std::string of(std::string_view text) const;
 
+    /// Returns the offset in `text` of the origin of each byte of of(text), then text.size().
+    ///
+    /// Characters that compose have the offset of the first of them.
+    std::vector<std::uint32_t> origins_of(std::string_view text) const;
+
   private:
     /// A character with its canonical combining class.
     struct Mark {

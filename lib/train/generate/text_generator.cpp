@@ -119,7 +119,12 @@ std::optional<GeneratedText> generate_text(const spec::RunSpec& spec,
         text.push_back(draw_token(logits, drawing, random_of(spec.run.seed, step, position), weights));
         made.prompt_seconds += seconds_between(begin_ns, read_ns);
         made.seconds += seconds_between(read_ns, monotonic_ns());
-        end = find_end(tokenizer, text, prompt, limits.ends);
+        if (std::ranges::find(limits.end_tokens, text.back()) != limits.end_tokens.end()) {
+            const std::span before{text.data(), text.size() - 1};
+            end = data::decoded_after(tokenizer, before.first(prompt), before.subspan(prompt));
+        } else {
+            end = find_end(tokenizer, text, prompt, limits.ends);
+        }
     }
     const std::span all{text};
     made.text = end ? *end : data::decoded_after(tokenizer, all.first(prompt), all.subspan(prompt));

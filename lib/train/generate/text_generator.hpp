@@ -15,9 +15,10 @@ namespace ziggurat::train {
 
 /// Sampling and stop parameters of a generated text, besides its number of tokens.
 struct TextLimits {
-    std::int64_t top_k = 0;              ///< see Drawing
-    double top_p = 1;                    ///< see Drawing
-    std::vector<std::string> ends = {};  ///< stop strings: the text ends before the first of them
+    std::int64_t top_k = 0;                     ///< see Drawing
+    double top_p = 1;                           ///< see Drawing
+    std::vector<std::string> ends = {};         ///< stop strings: the text ends before the first of them
+    std::vector<std::int32_t> end_tokens = {};  ///< the text ends before the first of these tokens
 };
 
 /// A generated text, and how long its tokens took.

@@ -219,6 +219,11 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
               std::string::npos);
     EXPECT_NE(mismatch({"sample", "a"}).find("no prompt is given"), std::string::npos);
     EXPECT_NE(mismatch({"sample", "a", "--prompt", "In", "the"}).find("Quote a text"), std::string::npos);
+    EXPECT_NE(mismatch({"sample", "a", "--prompt", "b", "--system", "c"}).find("--system requires --chat"),
+              std::string::npos);
+    EXPECT_NE(
+        mismatch({"sample", "a", "--prompt", "b", "--chat", "--add-bos", "true"}).find("excludes --chat"),
+        std::string::npos);
     EXPECT_EQ(
         mismatch({"sample", "a", "--prompt", "b", "--tokens", "0"}),
         "ziggurat: error: '--tokens' takes a whole number from 1 to 1048576, not '0'. See 'ziggurat sample "
@@ -255,6 +260,37 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
                   .dtype,
               "uint32");
     EXPECT_NE(mismatch({"inspct", "a"}).find("Did you mean 'inspect'?"), std::string::npos);
+}
+
+TEST(CommandLine, TokenizesConversations) {
+    const std::vector<std::string> line{"tokenize", "a.jsonl", "--chat", "--tokenizer", "t", "--out", "o"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), line.begin(), line.end());
+        return more;
+    };
+    const auto options =
+        print_line(with({"--template", "rag", "--loss-on", "completion"})).options<TokenizeOptions>();
+    EXPECT_TRUE(options.is_chat);
+    EXPECT_EQ(options.chat_template, "rag");
+    EXPECT_EQ(options.loss_on, "completion");
+    EXPECT_NE(mismatch(with({"--loss-on", "user"})).find("one of assistant, completion and all"),
+              std::string::npos);
+    for (const std::vector<std::string>& other : {std::vector<std::string>{"--format", "llmc"},
+                                                  {"--field", "x"},
+                                                  {"--input", "jsonl"},
+                                                  {"--add-bos", "true"}}) {
+        EXPECT_NE(mismatch(with(other)).find(other.front() + " is for token files, not for --chat"),
+                  std::string::npos);
+    }
+    for (const std::vector<std::string>& other :
+         {std::vector<std::string>{"--template", "x"}, {"--loss-on", "all"}}) {
+        EXPECT_NE(mismatch({"tokenize", "a", "--tokenizer", "t", "--out", "o", "--format", "llmc", other[0],
+                            other[1]})
+                      .find(other.front() + " is for conversations. Add --chat"),
+                  std::string::npos);
+    }
+    EXPECT_NE(mismatch({"tokenize", "a", "--tokenizer", "t", "--out", "o"}).find("no format is given"),
+              std::string::npos);
 }
 
 TEST(CommandLine, ExplainsAKeyWithoutADeck) {
@@ -298,7 +334,7 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
          {"--tensors", "--tensor", "--verify", "--diff", "--tokenizer", "--sample", "--json", "--help"}},
         {{"sample"},
          {"--prompt", "--tokens", "--tokenizer", "--add-bos", "--temperature", "--top-k", "--top-p", "--stop",
-          "--compute", "--kv-cache", "--seed", "--help"}},
+          "--compute", "--kv-cache", "--seed", "--chat", "--system", "--template", "--help"}},
         {{"eval"},
          {"--data", "--format", "--dtype", "--task", "--tokenizer", "--add-bos", "--choices", "--compute",
           "--kv-cache", "--json", "--help"}},

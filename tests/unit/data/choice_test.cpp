@@ -122,6 +122,9 @@ class WithoutBlanks final : public TextTokenizer, public TextEncoder {
     void encode(std::string_view text, std::vector<std::int32_t>& ids) override {
         std::ranges::copy_if(text, std::back_inserter(ids), [](char c) { return c != ' '; });
     }
+    void encode_with_begins(std::string_view,
+                            std::vector<std::int32_t>&,
+                            std::vector<std::uint32_t>&) override {}
     void decode(std::span<const std::int32_t>, std::string&) const override {}
     std::int64_t bytes_of(std::int32_t) const override { return 1; }
     std::int64_t vocab_size() const noexcept override { return 128; }

@@ -1,0 +1,178 @@
+#include "data/chat/chat_encoder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "data/unicode/characters.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+bool is_blank(std::string_view text) {
+    for (std::size_t at = 0; at < text.size();) {
+        const auto character = character_at(text, at);
+        if (!is_white_space(character.code)) {
+            return false;
+        }
+        at += character.bytes;
+    }
+    return true;
+}
+
+bool is_assistant(const ChatJson& message) {
+    return message["role"] == "assistant";
+}
+
+/// Sets the first token's mask, and checks that the loss has a target.
+void finish(EncodedSample& sample) {
+    if (sample.ids.size() < 2) {
+        throw Error{ErrorKind::deck, fmt::format("a record of {} token{}. Remove it: a sample has 2 or more.",
+                                                 sample.ids.size(), sample.ids.size() == 1 ? "" : "s")};
+    }
+    sample.counts.front() = 0;
+    if (std::ranges::find(sample.counts, 1) == sample.counts.end()) {
+        throw Error{ErrorKind::deck,
+                    "no token of the record counts in the loss. Remove the record, or set loss_on all."};
+    }
+}
+
+}  // namespace
+
+RenderRequest render_request(const ChatRecord& record, spec::LossOn loss_on) {
+    const auto num_messages = static_cast<std::int64_t>(std::ssize(record.messages));
+    RenderRequest request{.messages = record.messages,
+                          .variables = record.variables,
+                          .has_tools = record.has_tools,
+                          .marked = {record.prompt_messages, num_messages},
+                          .turns = {}};
+    if (loss_on == spec::LossOn::all) {
+        return request;
+    }
+    if (loss_on == spec::LossOn::completion && record.prompt_messages > 0) {
+        request.turns = {request.marked};
+        return request;
+    }
+    for (auto i = record.prompt_messages; i < num_messages; ++i) {
+        if (is_assistant(record.messages[static_cast<std::size_t>(i)])) {
+            request.turns.push_back({i, i + 1});
+        }
+    }
+    if (request.turns.empty()) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("the {} no message of an assistant. Remove the record, or set "
+                                "loss_on all.",
+                                record.prompt_messages > 0 ? "completion has" : "conversation has")};
+    }
+    if (loss_on == spec::LossOn::completion) {
+        request.turns = {request.turns.back()};
+        request.marked = request.turns.front();
+    }
+    return request;
+}
+
+ChatEncoder::ChatEncoder(const TextTokenizer& tokenizer,
+                         const ChatTemplate* chat,
+                         std::string reason,
+                         TemplateEngine engine,
+                         spec::LossOn loss_on)
+    : tokenizer_{tokenizer},
+      encoder_{tokenizer.make_encoder()},
+      chat_{chat},
+      reason_{std::move(reason)},
+      engine_{std::move(engine)},
+      loss_on_{loss_on} {}
+
+EncodedSample ChatEncoder::encode(std::string_view record) {
+    const auto parsed = parse_chat_record(record);
+    auto sample = parsed.kind == RecordKind::conversation ? encode_conversation(parsed) : encode_text(parsed);
+    finish(sample);
+    return sample;
+}
+
+EncodedSample ChatEncoder::encode_text(const ChatRecord& record) {
+    EncodedSample sample;
+    if (tokenizer_.adds_begin_token()) {
+        sample.ids.push_back(*tokenizer_.begin_token());
+    }
+    const auto first = sample.ids.size();
+    const bool counts_all = record.kind == RecordKind::text || loss_on_ == spec::LossOn::all;
+    begins_.clear();
+    if (counts_all) {
+        encoder_->encode(record.prompt + record.text, sample.ids);
+    } else {
+        encoder_->encode_with_begins(record.prompt + record.text, sample.ids, begins_);
+    }
+    if (const auto end = tokenizer_.document_token();
+        end && (sample.ids.empty() || sample.ids.back() != *end)) {
+        sample.ids.push_back(*end);
+    }
+    sample.counts.assign(sample.ids.size(), 1);
+    if (!counts_all) {
+        for (std::size_t i = 0; i < first + begins_.size(); ++i) {
+            sample.counts[i] = i >= first && begins_[i - first] >= record.prompt.size() ? 1 : 0;
+        }
+    }
+    return sample;
+}
+
+EncodedSample ChatEncoder::encode_conversation(const ChatRecord& record) {
+    if (process_ == nullptr) {
+        if (chat_ == nullptr) {
+            throw UnusableTemplate{reason_};
+        }
+        process_ = std::make_unique<TemplateProcess>(*chat_, engine_);
+    }
+    const auto rendered = process_->render(render_request(record, loss_on_));
+    EncodedSample sample;
+    begins_.clear();
+    if (loss_on_ == spec::LossOn::all) {
+        encoder_->encode(rendered.text, sample.ids);
+        sample.counts.assign(sample.ids.size(), 1);
+        return sample;
+    }
+    encoder_->encode_with_begins(rendered.text, sample.ids, begins_);
+    sample.counts.assign(sample.ids.size(), 0);
+    const auto method = process_->span_method(record.has_tools);
+    for (const auto& span : rendered.spans) {
+        if (span.begin == span.end) {
+            continue;
+        }
+        if (method == SpanMethod::generation_blocks) {
+            count_marked(span, rendered.text.size(), sample);
+        } else {
+            count_turn(span, rendered.text, sample);
+        }
+    }
+    return sample;
+}
+
+// Same as apply_chat_template(return_assistant_tokens_mask=True) of transformers.
+void ChatEncoder::count_marked(TextSpan span, std::size_t text_bytes, EncodedSample& sample) const {
+    for (std::size_t i = 0; i < begins_.size(); ++i) {
+        const auto end = i + 1 < begins_.size() ? begins_[i + 1] : text_bytes;
+        if (begins_[i] < span.end && (begins_[i] >= span.begin || end > span.begin)) {
+            sample.counts[i] = 1;
+        }
+    }
+}
+
+void ChatEncoder::count_turn(TextSpan span, std::string_view text, EncodedSample& sample) const {
+    const auto index_of = [&](std::size_t offset) {
+        return std::ranges::lower_bound(begins_, offset) - begins_.begin();
+    };
+    const auto first = index_of(span.begin);
+    auto last = index_of(span.end);
+    auto added = last;
+    while (added > first && !tokenizer_.is_added(sample.ids[added - 1])) {
+        --added;
+    }
+    if (added > first && added < last && is_blank(text.substr(begins_[added], span.end - begins_[added]))) {
+        last = added;
+    }
+    std::fill(sample.counts.begin() + first, sample.counts.begin() + std::max(first, last), 1);
+}
+
+}  // namespace ziggurat::data

@@ -1,0 +1,140 @@
+#include "data/chat/chat_encoder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/data/token_files.hpp"
+#include "tests/unit/data/tokenizer_files.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+using spec::LossOn;
+using test::added_token;
+using test::deck_error_of;
+using ::testing::HasSubstr;
+
+constexpr std::int32_t end_of_turn = 257;
+
+const std::string chatml =
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+const std::string marked_chatml =
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% generation %}{{ m.content }}<|im_end|>"
+    "{% endgeneration %}{{ '\n' }}{% endfor %}";
+const std::string four_messages =
+    R"({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "one"},)"
+    R"( {"role": "user", "content": "r"}, {"role": "assistant", "content": "two\n"}]})";
+
+class ChatEncoding : public ::testing::Test {
+  protected:
+    ChatEncoding() {
+        auto json = test::tokenizer_json({});
+        json["added_tokens"] = {added_token(256, "<|im_start|>"), added_token(end_of_turn, "<|im_end|>"),
+                                added_token(258, "<|endoftext|>"), added_token(259, "<s>")};
+        folder_.write("tokenizer_config.json", R"({"eos_token": "<|endoftext|>", "bos_token": "<s>"})");
+        tokenizer_ = open_tokenizer(folder_.write("tokenizer.json", json.dump()));
+    }
+
+    EncodedSample encode(const std::string& text, const std::string& record, LossOn loss_on) {
+        ChatTemplate chat;
+        chat.text = text;
+        chat.path = "own.jinja";
+        return ChatEncoder{*tokenizer_, &chat, "", {}, loss_on}.encode(record);
+    }
+
+    /// Returns the text of the tokens that count, in brackets for each range of them.
+    std::string counted(const std::string& text, const std::string& record, LossOn loss_on) {
+        const auto sample = encode(text, record, loss_on);
+        std::string all;
+        for (std::size_t i = 0; i < sample.ids.size(); ++i) {
+            const bool begins = sample.counts[i] == 1 && (i == 0 || sample.counts[i - 1] == 0);
+            const bool ends =
+                sample.counts[i] == 1 && (i + 1 == sample.ids.size() || sample.counts[i + 1] == 0);
+            std::string token;
+            tokenizer_->decode(std::span{&sample.ids[i], 1}, token);
+            all += (begins ? "[" : "") + token + (ends ? "]" : "");
+        }
+        return all;
+    }
+
+    test::ScratchFolder folder_;
+    std::unique_ptr<const TextTokenizer> tokenizer_;
+};
+
+TEST_F(ChatEncoding, CountsTurnsUpToTheirEndTokens) {
+    EXPECT_EQ(counted(chatml, four_messages, LossOn::assistant),
+              "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n[one<|im_end|>]\n"
+              "<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\n[two\n<|im_end|>]\n");
+    EXPECT_EQ(counted(chatml, four_messages, LossOn::completion),
+              "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\none<|im_end|>\n"
+              "<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\n[two\n<|im_end|>]\n");
+    EXPECT_EQ(counted(chatml, four_messages, LossOn::all),
+              "<|im_start|>[user\nq<|im_end|>\n<|im_start|>assistant\none<|im_end|>\n"
+              "<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\ntwo\n<|im_end|>\n]");
+}
+
+TEST_F(ChatEncoding, KeepsWhiteSpaceOfTurnsWithoutAnEndToken) {
+    const std::string plain =
+        "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}assistant: {% endif %}";
+    EXPECT_EQ(counted(plain, four_messages, LossOn::assistant),
+              "user: q\nassistant: [one\n]user: r\nassistant: [two\n\n]");
+}
+
+TEST_F(ChatEncoding, CountsGenerationBlocks) {
+    const std::string with_users =
+        "<|im_start|>user\n[q<|im_end|>]\n<|im_start|>assistant\n[one<|im_end|>]\n";
+    EXPECT_EQ(counted(marked_chatml, four_messages, LossOn::assistant),
+              with_users + "<|im_start|>user\n[r<|im_end|>]\n<|im_start|>assistant\n[two\n<|im_end|>]\n");
+    EXPECT_EQ(counted(marked_chatml, four_messages, LossOn::completion),
+              "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\none<|im_end|>\n"
+              "<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\n[two\n<|im_end|>]\n");
+}
+
+TEST_F(ChatEncoding, CountsTheCompletionOfAPair) {
+    const std::string pair =
+        R"({"prompt": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "no"},)"
+        R"( {"role": "user", "content": "r"}], "completion": [{"role": "assistant", "content": "call"},)"
+        R"( {"role": "tool", "content": "5"}, {"role": "assistant", "content": "yes"}]})";
+    const std::string prompt =
+        "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\nno<|im_end|>\n<|im_start|>user\nr<|im_end|>\n"
+        "<|im_start|>assistant\n";
+    EXPECT_EQ(
+        counted(chatml, pair, LossOn::assistant),
+        prompt + "[call<|im_end|>]\n<|im_start|>tool\n5<|im_end|>\n<|im_start|>assistant\n[yes<|im_end|>]\n");
+    EXPECT_EQ(
+        counted(chatml, pair, LossOn::completion),
+        prompt + "[call<|im_end|>\n<|im_start|>tool\n5<|im_end|>\n<|im_start|>assistant\nyes<|im_end|>]\n");
+}
+
+TEST_F(ChatEncoding, EndsTextsWithTheDocumentToken) {
+    EXPECT_EQ(counted("", R"({"prompt": "ab", "completion": "cd"})", LossOn::assistant),
+              "ab[cd<|endoftext|>]");
+    EXPECT_EQ(counted("", R"({"prompt": "ab", "completion": "cd"})", LossOn::all), "a[bcd<|endoftext|>]");
+    EXPECT_EQ(counted("", R"({"text": "abc"})", LossOn::completion), "a[bc<|endoftext|>]");
+    EXPECT_EQ(counted("", R"({"text": "abc<|endoftext|>"})", LossOn::completion), "a[bc<|endoftext|>]");
+}
+
+TEST_F(ChatEncoding, RefusesRecordsWithoutATarget) {
+    const std::string no_answer = R"({"messages": [{"role": "user", "content": "q"}]})";
+    EXPECT_THAT(deck_error_of([&] { encode(chatml, no_answer, LossOn::assistant); }),
+                HasSubstr("no message of an assistant"));
+    EXPECT_THAT(deck_error_of([&] { encode(chatml, no_answer, LossOn::completion); }),
+                HasSubstr("no message"));
+    EXPECT_GT(encode(chatml, no_answer, LossOn::all).ids.size(), 2U);
+    EXPECT_THAT(deck_error_of([&] { encode("", R"({"text": ""})", LossOn::all); }),
+                HasSubstr("a record of 1 token"));
+    EXPECT_THAT(
+        deck_error_of([&] {
+            encode("{% for m in messages %}{{ m.content }}{% generation %}{% endgeneration %}{% endfor %}",
+                   four_messages, LossOn::assistant);
+        }),
+        HasSubstr("no token of the record counts"));
+    ChatEncoder without{*tokenizer_, nullptr, "no template here", {}, LossOn::all};
+    EXPECT_THROW(without.encode(four_messages), UnusableTemplate);
+    EXPECT_EQ(without.span_method(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace ziggurat::data
