@@ -12,13 +12,13 @@
 #include "app/checkpoint/checkpoint_options.hpp"
 #include "app/checkpoint/loaded_weights.hpp"
 #include "app/checkpoint/trained_model.hpp"
-#include "app/start/chat_python.hpp"
 #include "app/start/tokenizers.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"
 #include "base/text/printable.hpp"
 #include "comm/control.hpp"
 #include "data/chat/chat_prompt.hpp"
+#include "data/chat/template_engine.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "train/inference.hpp"
 #include "train/on_ranks.hpp"
@@ -72,7 +72,7 @@ data::ChatPrompt chat_prompt_of(const SampleOptions& options,
     const auto path = tokenizer_of(run.data.tokenizer, options.tokenizer).path;
     return data::make_chat_prompt(tokenizer, path,
                                   data::find_chat_template(path, template_choice(options, run)),
-                                  template_engine(), options.system, options.prompt);
+                                  data::template_engine(), options.system, options.prompt);
 }
 
 /// Returns the prompt of rank 0 on all ranks: only there does Python have to exist.

@@ -7,13 +7,13 @@
 
 #include "app/model/model_options.hpp"
 #include "app/output/output_style.hpp"
-#include "app/start/chat_python.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
 #include "data/chat/chat_files.hpp"
+#include "data/chat/template_engine.hpp"
 #include "spec/token_format.hpp"
 
 namespace ziggurat::app {
@@ -78,7 +78,7 @@ int tokenize_chat(const TokenizeOptions& options) {
                             .output = output,
                             .skips_bad_records = options.skip_bad_lines,
                             .threads = tokenizing_threads(options),
-                            .engine = template_engine()};
+                            .engine = data::template_engine()};
     Progress progress{show_progress()};
     progress.begin("tokenizes", "bytes");
     SkippedRecords skipped;

@@ -4,15 +4,42 @@
 #include <cstdint>
 #include <utility>
 
+#include "app/output/output_style.hpp"
 #include "base/error.hpp"
+#include "base/text/message.hpp"
+#include "base/text/printable.hpp"
+#include "data/chat/open_chat.hpp"
 #include "data/file_probe.hpp"
 #include "data/pack/open_arranged.hpp"
 #include "data/token_source.hpp"
 #include "data/train_validation_overlap.hpp"
 
 namespace ziggurat::app {
+namespace {
+
+/// Makes the sample files of a source that do not exist yet, with a note and a progress line.
+void make_sample_files(const spec::Data& data, const spec::Source& source, const std::string& key) {
+    Progress progress{show_progress()};
+    data::SampleFileReports reports;
+    reports.begins = [&](const std::string& records, const std::string& samples) {
+        std::fputs((message(Severity::note, fmt::format("'{}' is encoded to '{}', which later runs use",
+                                                        printable(records), printable(samples))) +
+                    "\n")
+                       .c_str(),
+                   stderr);
+        progress.begin("encodes conversations", "bytes");
+    };
+    reports.of_job.progress = [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); };
+    data::sample_files(data, source, key, reports);
+    progress.end();
+}
+
+}  // namespace
 
 deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source, const std::string& key) {
+    if (source.format == spec::TokenFormat::chat) {
+        make_sample_files(data, source, key);
+    }
     const bool is_trained = key.starts_with("data.train");
     const auto opened = data::open_arranged(data, source, key, is_trained ? data.held_out : 0);
     deck::SourceFacts facts{.tokens = opened->num_tokens()};

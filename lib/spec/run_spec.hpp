@@ -187,7 +187,7 @@ struct Source {
     /// For format chat with JSON lines: a file of a template, or the name of one of the tokenizer's; empty:
     /// its default one.
     std::string chat_template = {};
-    LossOn loss_on = LossOn::assistant;  ///< for format chat with JSON lines
+    std::optional<LossOn> loss_on = {};  ///< for format chat; empty: assistant, or as in the sample file
 
     bool operator==(const Source&) const = default;
 };

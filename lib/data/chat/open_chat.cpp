@@ -1,25 +1,171 @@
 #include "data/chat/open_chat.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
 
 #include "base/error.hpp"
+#include "base/file_handle.hpp"
 #include "base/text/printable.hpp"
+#include "data/chat/chat_template.hpp"
+#include "spec/token_format.hpp"
 
 namespace ziggurat::data {
+namespace {
+
+/// Number of threads that encode the records of a source.
+constexpr int max_threads = 8;
+
+bool exists(const std::string& path) {
+    return ::access(path.c_str(), F_OK) == 0;
+}
+
+bool is_sample_path(const std::string& path, const std::string& key) {
+    return is_sample_file(MappedFile{path, key}.content());
+}
+
+/// Opens the tokenizer of the deck, which encodes records.
+std::unique_ptr<const TextTokenizer> open_tokenizer_for(const spec::Data& data,
+                                                        const std::string& path,
+                                                        const std::string& key) {
+    if (!data.tokenizer.has_file()) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("{}: '{}' holds records, which a tokenizer encodes (data.tokenizer has no "
+                                "file). Use tokenizer: {{kind: hf, path: PATH}}, or name a sample file.",
+                                key, printable(path))};
+    }
+    return open_tokenizer(data.tokenizer);
+}
+
+/// Returns the hash of the template that renders records; 0 if there is no template.
+///
+/// Records of texts need no template. If a conversation needs it, the encoder reports that it is missing.
+std::uint64_t template_hash_of(const spec::Data& data, const spec::Source& source) {
+    try {
+        return find_chat_template(data.tokenizer.path, source.chat_template).hash();
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::deck || !source.chat_template.empty()) {
+            throw;
+        }
+        return 0;
+    }
+}
+
+/// Returns the name of the sample file that is made of records.
+std::string name_of_samples(const std::string& path,
+                            const std::string& key,
+                            const TextTokenizer& tokenizer,
+                            std::uint64_t template_hash,
+                            spec::LossOn loss_on) {
+    const MappedFile records{path, key};
+    const std::array<std::uint64_t, 5> parts{
+        XXH3_64bits(records.content().data(), records.content().size()), tokenizer.hash(), template_hash,
+        static_cast<std::uint64_t>(loss_on), static_cast<std::uint64_t>(SampleFileHeader::known_version)};
+    return fmt::format("{}.{:016x}{}", path, XXH3_64bits(parts.data(), sizeof parts), sample_file_ending);
+}
+
+/// Makes the sample file of records, unless another process of this machine has made it meanwhile.
+void make_samples(const ChatJob& job,
+                  const TextTokenizer& tokenizer,
+                  const std::string& key,
+                  const SampleFileReports& reports) {
+    const std::string& records = job.inputs.front();
+    // The lock ends with the descriptor. Without it, as on some network file systems, the file is made twice.
+    const FileHandle lock{::open(records.c_str(), O_RDONLY | O_CLOEXEC)};
+    ::flock(lock.get(), LOCK_EX);
+    if (exists(job.output)) {
+        return;
+    }
+    if (reports.begins) {
+        reports.begins(records, job.output);
+    }
+    try {
+        write_sample_file(job, tokenizer, reports.of_job);
+    } catch (const Error& error) {
+        const auto remedy =
+            error.kind() != ErrorKind::resource
+                ? ""
+                : fmt::format(
+                      " Or run 'ziggurat tokenize {} --chat --tokenizer {} --out NAME' where it is "
+                      "possible, and name NAME.samples.",
+                      printable(records), printable(job.tokenizer));
+        throw Error{error.kind(), fmt::format("{}: {}{}", key, error.what(), remedy)};
+    }
+}
+
+void expect_settings_of_deck(const spec::Data& data,
+                             const spec::Source& source,
+                             const std::string& path,
+                             const std::string& key) {
+    const auto header = SampleFile{path, key}.header();
+    const auto reject = [&](const std::string& reason, const char* remedy) {
+        throw Error{ErrorKind::deck, fmt::format("{}: '{}' {}. {} Or make it again with 'ziggurat tokenize "
+                                                 "RECORDS --chat'.",
+                                                 key, printable(path), reason, remedy)};
+    };
+    const auto hash = fmt::format("xxh3:{:016x}", header.tokenizer_hash);
+    if (data.tokenizer.has_file() && !data.tokenizer.hash.empty() && data.tokenizer.hash != hash) {
+        reject(fmt::format("holds token ids of another tokenizer (hash {}, but data.tokenizer.hash is {})",
+                           hash, data.tokenizer.hash),
+               "Set data.tokenizer.path to the tokenizer that made it.");
+    }
+    const auto loss_on = static_cast<spec::LossOn>(header.loss_on);
+    if (source.loss_on && *source.loss_on != loss_on) {
+        reject(fmt::format("was made with loss_on: {} (the deck has {})", spec::word_of(loss_on),
+                           spec::word_of(*source.loss_on)),
+               "Remove loss_on.");
+    }
+    const bool has_template = !source.chat_template.empty() && data.tokenizer.has_file();
+    if (has_template && template_hash_of(data, source) != header.template_hash) {
+        reject(fmt::format("was made with another template than '{}'", printable(source.chat_template)),
+               "Remove template.");
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> sample_files(const spec::Data& data,
+                                      const spec::Source& source,
+                                      const std::string& key,
+                                      const SampleFileReports& reports) {
+    std::vector<std::string> files;
+    std::unique_ptr<const TextTokenizer> tokenizer;
+    for (const auto& path : expand_paths(source.path, key)) {
+        if (is_sample_path(path, key)) {
+            files.push_back(path);
+            continue;
+        }
+        tokenizer = tokenizer ? std::move(tokenizer) : open_tokenizer_for(data, path, key);
+        const auto loss_on = source.loss_on.value_or(spec::LossOn::assistant);
+        files.push_back(name_of_samples(path, key, *tokenizer, template_hash_of(data, source), loss_on));
+        if (!exists(files.back())) {
+            const auto cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+            make_samples({.inputs = {path},
+                          .tokenizer = data.tokenizer.path,
+                          .chat_template = source.chat_template,
+                          .loss_on = loss_on,
+                          .output = files.back(),
+                          .threads = std::clamp(cores, 1, max_threads),
+                          .engine = template_engine()},
+                         *tokenizer, key, reports);
+        }
+    }
+    return files;
+}
 
 std::shared_ptr<const ChatSource> open_chat(const spec::Data& data,
                                             const spec::Source& source,
                                             const std::string& key) {
-    auto samples = std::make_shared<ChatSource>(expand_paths(source.path, key), key);
-    const auto hash = fmt::format("xxh3:{:016x}", samples->tokenizer_hash());
-    if (data.tokenizer.has_file() && !data.tokenizer.hash.empty() && data.tokenizer.hash != hash) {
-        throw Error{ErrorKind::deck,
-                    fmt::format("{}: '{}' holds token ids of another tokenizer (hash {}, but "
-                                "data.tokenizer.hash is {}). Set data.tokenizer.path to the tokenizer that "
-                                "made the file, or make it again with 'ziggurat tokenize RECORDS --chat'.",
-                                key, printable(source.path), hash, data.tokenizer.hash)};
+    const auto files = sample_files(data, source, key);
+    for (const auto& path : files) {
+        expect_settings_of_deck(data, source, path, key);
     }
-    return samples;
+    return std::make_shared<ChatSource>(files, key);
 }
 
 }  // namespace ziggurat::data

@@ -19,6 +19,9 @@ struct TemplateEngine {
     std::int64_t max_memory_bytes = std::int64_t{1} << 30;  ///< address space of the process
 };
 
+/// Returns the engine with the Python that ZIGGURAT_PYTHON names in the environment, else `python3`.
+TemplateEngine template_engine();
+
 /// Method by which the spans of a template are found.
 enum class SpanMethod {
     generation_blocks,  ///< `{% generation %}` blocks of the template

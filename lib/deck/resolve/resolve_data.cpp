@@ -73,7 +73,7 @@ spec::Source with_chat_settings(Values& values, const std::string& path, spec::S
         const auto text = values.text(key);
         source.chat_template = is_template_file(text) ? path_from(values, text) : text;
     }
-    source.loss_on = spec::loss_on_of(values.keyword(path + ".loss_on")).value_or(spec::LossOn::assistant);
+    source.loss_on = spec::loss_on_of(values.keyword(path + ".loss_on"));
     return source;
 }
 

@@ -3,7 +3,9 @@
 of its own, ends with the exit code that its comment promises and says what is expected here; each line that a page shows of
 what is printed is printed, up to its numbers.
 
-  guide_test.py --binary ZIGGURAT --work FOLDER [--page tutorial|howto | --quick]
+  guide_test.py --binary ZIGGURAT --work FOLDER [--page tutorial|howto|chat | --quick]
+
+The page `chat` is the part of the tutorial that trains on conversations.
 
 With --quick the commands that take long, and those that need a model of Hugging Face, are left out of both pages, and each row
 of the table of DeepSpeed's and Megatron-LM's keys is held against decks/schema.json and `ziggurat check`. A whole how-to runs
@@ -72,6 +74,16 @@ EXPECTED = {
         (r"ziggurat report ", Expected(r"both\.html: 2 runs")),
         (r"ziggurat top ", Expected(r"40 of 40", r"ends with 0: finished", quick=True)),
         (r"cat runs/zero3/perf\.txt", Expected(r"(Bound by .*\. Suggestions|Compute-bound: .*\. More ranks)")),
+    ],
+    "chat": [
+        (r"ziggurat import models/qwen ", Expected(r"runs/qwen/ckpt/step-000000000 ")),
+        (r"ziggurat tokenize chats\.jsonl --chat", Expected(r"6 samples", r"prefix rendering")),
+        (r"ziggurat inspect chats\.samples", Expected(r"⟦A program that trains language models\.<\|im_end\|>⟧")),
+        (r"ziggurat check runs/qwen/deck\.yaml", Expected(r"FITS", r"^packing ")),
+        (r"mpirun -n 2 ziggurat train runs/qwen/deck\.yaml", Expected(r"finished: 80 steps, runs/qwen-tuned")),
+        (r"ziggurat sample runs/qwen-tuned --chat", Expected(r"^Start it again with the same run\.dir\.$")),
+        (r"ziggurat export runs/qwen-tuned", Expected(r"models/qwen-tuned .*tokenizer\.json")),
+        (r"python3 -c 'from transformers", Expected(r"^answer: Start it again with the same run\.dir\.$")),
     ],
     "howto": ENVIRONMENT + [
         (r"mkdir -p texts", Expected(quick=True)),
@@ -155,12 +167,16 @@ def shell_in(folder, binary):
     return Shell(folder, folder / "home" / "exported", environment, PATIENCE_S)
 
 
+def file_of(page):
+    return f"docs/{'tutorial' if page == 'chat' else page}.md"
+
+
 def expected_of(page, command, used):
     for pattern, expected in EXPECTED[page]:
         if re.match(pattern, re.sub(r" +#.*", "", command)):
             used.add(pattern)
             return expected
-    sys.exit(f"FAILED: nothing is known of '{command}', which docs/{page}.md has. Say in guide_test.py what it gives.")
+    sys.exit(f"FAILED: nothing is known of '{command}', which {file_of(page)} has. Say in guide_test.py what it gives.")
 
 
 def run_command(shell, page, command, expected):
@@ -170,15 +186,27 @@ def run_command(shell, page, command, expected):
     done = shell.run(command)
     missing = [word for word in expected.words if not re.search(word, done.stdout, re.M)]
     if done.returncode != code or missing:
-        sys.exit(f"FAILED: docs/{page}.md: {command}\nexit code {done.returncode}, not {code}; does not say {missing}\n"
+        sys.exit(f"FAILED: {file_of(page)}: {command}\nexit code {done.returncode}, not {code}; does not say {missing}\n"
                  f"{done.stdout[-6000:]}")
     print(f"ok: {time.monotonic() - begin:5.1f} s: {command}", flush=True)
     return done.stdout
 
 
+CHAT_PART = re.compile(r"^## Fine-tune on conversations$.*?(?=^## )", re.M | re.S)
+
+
+def text_of(page):
+    if page == "chat":
+        return CHAT_PART.search((ROOT / file_of(page)).read_text())[0]
+    return CHAT_PART.sub("", (ROOT / file_of(page)).read_text())
+
+
 def run_page(page, binary, folder, only_quick):
-    blocks = blocks_of((ROOT / "docs" / f"{page}.md").read_text())
+    blocks = blocks_of(text_of(page))
     prepare(folder, binary, blocks)
+    if page == "chat":
+        subprocess.run([sys.executable, ROOT / "tests/e2e/support/small_model.py", "--chat", folder / "models/qwen",
+                        folder / "build/data/bible.txt"], check=True)
     if page == "howto" and not only_quick:
         subprocess.run([sys.executable, ROOT / "tests/e2e/support/small_model.py", folder / "models/mine", folder / "build/data/bible.txt"],
                        check=True)
@@ -197,9 +225,9 @@ def run_page(page, binary, folder, only_quick):
                     continue
                 printed += run_command(shell, page, command, expected)
         elif not block.kind and all_ran and (missing := list(missing_lines(block.text, printed))):
-            sys.exit(f"FAILED: docs/{page}.md shows what is not printed:\n" + "\n".join(missing) + f"\n\nof\n{printed[-12000:]}")
+            sys.exit(f"FAILED: {file_of(page)} shows what is not printed:\n" + "\n".join(missing) + f"\n\nof\n{printed[-12000:]}")
     if unused := [pattern for pattern, _ in EXPECTED[page] if pattern not in used]:
-        sys.exit(f"FAILED: docs/{page}.md has no command for {unused}")
+        sys.exit(f"FAILED: {file_of(page)} has no command for {unused}")
 
 
 def main():
@@ -210,10 +238,10 @@ def main():
     what.add_argument("--page", choices=list(EXPECTED))
     what.add_argument("--quick", action="store_true")
     chosen = parser.parse_args()
-    if chosen.page == "howto":
+    if chosen.page in ("howto", "chat"):
         peers.need("tokenizers", "torch", "transformers")
     binary, folder = chosen.binary.resolve(), chosen.work.resolve()
-    for page in [chosen.page] if chosen.page else EXPECTED:
+    for page in [chosen.page] if chosen.page else ("tutorial", "howto"):
         run_page(page, binary, folder / page, chosen.quick)
     if chosen.quick:
         rows = key_table.check((ROOT / "docs/howto.md").read_text(), ROOT / "decks/schema.json", binary, folder / "howto")

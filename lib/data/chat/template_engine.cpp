@@ -1,11 +1,11 @@
-#include "app/start/chat_python.hpp"
+#include "data/chat/template_engine.hpp"
 
 #include <cstdlib>
 
-namespace ziggurat::app {
+namespace ziggurat::data {
 
-data::TemplateEngine template_engine() {
-    data::TemplateEngine engine;
+TemplateEngine template_engine() {
+    TemplateEngine engine;
     const char* const python = std::getenv("ZIGGURAT_PYTHON");
     if (python != nullptr && *python != '\0') {
         engine.pythons = {python};
@@ -13,4 +13,4 @@ data::TemplateEngine template_engine() {
     return engine;
 }
 
-}  // namespace ziggurat::app
+}  // namespace ziggurat::data
