@@ -91,6 +91,7 @@ std::vector<RecordEncoder> encoders_of(const ChatJob& job,
                                        const TextTokenizer& tokenizer,
                                        const JobTemplate& found) {
     std::vector<RecordEncoder> encoders;
+    encoders.reserve(static_cast<std::size_t>(job.threads));
     for (int i = 0; i < job.threads; ++i) {
         encoders.emplace_back(std::make_unique<ChatEncoder>(tokenizer, found.chat ? &*found.chat : nullptr,
                                                             found.reason, job.engine, job.loss_on),

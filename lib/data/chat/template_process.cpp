@@ -38,9 +38,19 @@ std::pair<pid_t, int> spawn(const std::string& python, int socket) {
     posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, socket, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    // Without the mask and the ignored signals of this thread: the timer of the limit is a signal.
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     pid_t process = -1;
-    const int failure =
-        ::posix_spawnp(&process, python.c_str(), &files, nullptr, const_cast<char**>(words.data()), environ);
+    const int failure = ::posix_spawnp(&process, python.c_str(), &files, &attributes,
+                                       const_cast<char**>(words.data()), environ);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     return {failure == 0 ? process : -1, failure};
 }

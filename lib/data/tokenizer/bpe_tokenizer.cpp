@@ -20,7 +20,12 @@ class BpeTokenizer final : public TextTokenizer {
     explicit BpeTokenizer(BpeParts parts)
         : parts_{std::move(parts)},
           as_it_stands_{those(parts_.added_tokens, false)},
-          normalized_{those(with_normalized_contents(parts_), true)} {}
+          normalized_{those(with_normalized_contents(parts_), true)},
+          is_added_(parts_.bytes_of_token.size()) {
+        for (const auto& token : parts_.added_tokens) {
+            is_added_[token.id] = true;
+        }
+    }
 
     std::unique_ptr<TextEncoder> make_encoder() const override;
     void decode(std::span<const std::int32_t> ids, std::string& bytes) const override;
@@ -35,10 +40,7 @@ class BpeTokenizer final : public TextTokenizer {
     bool adds_begin_token() const noexcept override { return parts_.adds_begin_token; }
     std::optional<std::int32_t> unknown_token() const noexcept override { return parts_.unknown_token; }
     std::uint64_t hash() const noexcept override { return parts_.hash; }
-    bool is_added(std::int32_t id) const override {
-        return std::ranges::any_of(parts_.added_tokens,
-                                   [&](const AddedToken& token) { return token.id == id; });
-    }
+    bool is_added(std::int32_t id) const override { return is_added_[id]; }
 
     const BpeParts& parts() const noexcept { return parts_; }
     const AddedTokenFinder& added_as_it_stands() const noexcept { return as_it_stands_; }
@@ -65,6 +67,7 @@ class BpeTokenizer final : public TextTokenizer {
     BpeParts parts_;
     AddedTokenFinder as_it_stands_;
     AddedTokenFinder normalized_;
+    std::vector<bool> is_added_;  ///< by id
 };
 
 class BpeEncoder final : public TextEncoder, private PieceSink {

@@ -30,6 +30,7 @@ struct Answer {
 Answer print_line(std::vector<std::string> words) {
     words.insert(words.begin(), "ziggurat");
     std::vector<char*> pointers;
+    pointers.reserve(words.size());
     for (std::string& word : words) {
         pointers.push_back(word.data());
     }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <filesystem>
 
@@ -149,6 +150,17 @@ std::string written_python(const test::ScratchFolder& folder, const std::string&
     auto path = folder.write("python", "#!/bin/sh\nread request\n" + script + "\n");
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;
+}
+
+TEST(TemplateProcess, HasNoSignalMaskOfItsParent) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &all, &before), 0);
+    const auto reason = failure(
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", {.seconds = 0.1});
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    EXPECT_THAT(reason, HasSubstr("longer than 0.1 s"));
 }
 
 TEST(TemplateProcess, RendersAgainAfterAFailure) {
