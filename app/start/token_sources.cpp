@@ -1,7 +1,10 @@
 #include "app/start/token_sources.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <utility>
 
 #include "app/output/output_style.hpp"

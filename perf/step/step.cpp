@@ -220,8 +220,8 @@ int measure(const Choice& choice) {
     for (int step = 0; step < choice.steps; ++step) {
         const auto begin = monotonic_ns();
         assembly.step_inputs() = optim::make_step_inputs(
-            run.optimizer, optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step), step,
-            step + 1, run.train.global_batch * run.data.seq);
+            run.optimizer, {}, optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step),
+            step, step + 1, run.train.global_batch * run.data.seq);
         assembly.train_executor().run_step();
         const double seconds = seconds_between(begin, monotonic_ns());
         fmt::print("step {} loss {:.5f} norm {:.4f} {:.3f} s\n", step,

@@ -168,7 +168,7 @@ class Measured {
         const auto begin = monotonic_ns();
         for (int i = 0; i < steps; ++i, ++step_) {
             assembly_.step_inputs() = optim::make_step_inputs(
-                run_.optimizer,
+                run_.optimizer, {},
                 optim::learning_rate(run_.schedule, run_.optimizer.lr, run_.train.steps, step_), step_,
                 step_ + 1, run_.train.global_batch * run_.data.seq);
             assembly_.train_executor().run_step();

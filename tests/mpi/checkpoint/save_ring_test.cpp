@@ -39,9 +39,10 @@ void do_step(Assembly& assembly, const spec::RunSpec& run, std::int64_t step) {
             slot.mask[i] = 1;
         }
     }
-    assembly.step_inputs() = optim::make_step_inputs(
-        run.optimizer, optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step), step,
-        step + 1, run.train.global_batch * run.data.seq);
+    assembly.step_inputs() =
+        optim::make_step_inputs(run.optimizer, run.train.average,
+                                optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step),
+                                step, step + 1, run.train.global_batch * run.data.seq);
     assembly.train_executor().run_step();
     assembly.train_executor().finish();
 }

@@ -92,7 +92,7 @@ TEST(PackedSource, HoldsTheLastSamplesOut) {
     validation.fill(batch, 0);
     EXPECT_THAT(batch.tokens, ElementsAre(31, 32, 0, 0, 0, 0));
     EXPECT_THAT(batch.mask, ElementsAre(1, 0, 0, 0, 0, 0));
-    const auto order = corpus.order();
+    const auto order = corpus.order(1);
     EXPECT_TRUE(order.sources.front().is_packed);
     EXPECT_EQ(order.sources.front().trained, 2 * 6 + 1);
     for (std::int64_t sample = 0; sample < 8; ++sample) {

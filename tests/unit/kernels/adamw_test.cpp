@@ -230,24 +230,25 @@ TEST(AdamW, RefusesLengthsThatDisagree) {
 }
 
 TEST(AdamW, AveragesWeightsByTheFactorsOfTheStep) {
+    const device::Stream& stream = test_stream();
     for (const std::int64_t count : {1, 37, 129, 20011}) {
         const auto weights = normal_values<float>(count, 1);
         const auto before = normal_values<float>(count, 2);
         auto average = before;
         StepInputs inputs{.average_keep = 0.75f, .average_take = 0.25f};
-        average_weights(test_stream(), at(inputs), weights, average);
-        test_stream().finish();
+        average_weights(stream, at(inputs), weights, average);
+        stream.finish();
         for (std::size_t i = 0; i < average.size(); ++i) {
             EXPECT_FLOAT_EQ(average[i], 0.75f * before[i] + 0.25f * weights[i]);
         }
         const auto kept = average;
         inputs.skip = 1;
-        average_weights(test_stream(), at(inputs), weights, average);
-        test_stream().finish();
+        average_weights(stream, at(inputs), weights, average);
+        stream.finish();
         EXPECT_EQ(average, kept) << "no update, no change";
         const StepInputs copies;
-        average_weights(test_stream(), at(copies), weights, average);
-        test_stream().finish();
+        average_weights(stream, at(copies), weights, average);
+        stream.finish();
         EXPECT_EQ(average, weights) << "before the average begins, it is a copy, to the last bit";
     }
 }
