@@ -77,10 +77,10 @@ EXPECTED = {
     ],
     "chat": [
         (r"ziggurat import models/qwen ", Expected(r"runs/qwen/ckpt/step-000000000 ")),
-        (r"ziggurat tokenize chats\.jsonl --chat", Expected(r"6 samples", r"prefix rendering")),
+        (r"ziggurat tokenize chats\.jsonl --chat", Expected(r"6 records", r"prefix rendering")),
         (r"ziggurat inspect chats\.samples", Expected(r"⟦A program that trains language models\.<\|im_end\|>⟧")),
         (r"ziggurat check runs/qwen/deck\.yaml", Expected(r"FITS", r"^packing ")),
-        (r"mpirun -n 2 ziggurat train runs/qwen/deck\.yaml", Expected(r"finished: 80 steps, runs/qwen-tuned")),
+        (r"mpirun -n 2 ziggurat train runs/qwen/deck\.yaml", Expected(r"finished: 200 steps, runs/qwen-tuned")),
         (r"ziggurat sample runs/qwen-tuned --chat", Expected(r"^Start it again with the same run\.dir\.$")),
         (r"ziggurat export runs/qwen-tuned", Expected(r"models/qwen-tuned .*tokenizer\.json")),
         (r"python3 -c 'from transformers", Expected(r"^answer: Start it again with the same run\.dir\.$")),
@@ -211,6 +211,9 @@ def run_page(page, binary, folder, only_quick):
         subprocess.run([sys.executable, ROOT / "tests/e2e/support/small_model.py", folder / "models/mine", folder / "build/data/bible.txt"],
                        check=True)
     shell = shell_in(folder, binary)
+    if page == "chat":  # the part follows others, which set the environment
+        shell.environment |= {"PATH": f"{folder / 'build/release/bin'}:{shell.environment['PATH']}",
+                              "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     used, printed, all_ran = set(), "", False
     for block in blocks:
         if block.kind == "sh":
