@@ -31,7 +31,7 @@ struct TrainingOutcome {
     std::uint64_t validation_hash =
         0;  ///< hash of the losses of a batch after LrScheduleState::validated_after
     std::uint64_t weights_hash = 0;
-    std::uint64_t average_hash = 0;  ///< of the average of the weights, if the run has it
+    std::uint64_t average_hash = 0;           ///< of the average of the weights, if the run has it
     std::uint64_t evaluated_losses_hash = 0;  ///< hash for this rank's micro-batch, without dropout
     schedule::BytesByPurpose bytes_moved{};   ///< over all steps, as counted by the collectives
     schedule::BytesByLink bytes_by_link{};    ///< over all steps, as counted by the transfers

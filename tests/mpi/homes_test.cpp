@@ -94,7 +94,7 @@ TEST_P(HomesOfState, LeaveTheBitsAlone) {
             EXPECT_EQ(ours.losses, expected.losses);
             EXPECT_EQ(ours.norms, expected.norms);
             EXPECT_EQ(ours.weights_hash, expected.weights_hash);
-    EXPECT_EQ(ours.average_hash, expected.average_hash);
+            EXPECT_EQ(ours.average_hash, expected.average_hash);
             EXPECT_EQ(ours.evaluated, expected.evaluated);
         }
     }

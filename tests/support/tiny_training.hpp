@@ -37,10 +37,10 @@ struct TinyOutcome {
     std::vector<double> norms;
     std::uint64_t weights_hash = 0;
     std::uint64_t average_hash = 0;  ///< of the average of the weights, if the run has it
-    int abandoned = 0;             ///< steps that were aborted, and then repeated
-    std::vector<float> evaluated;  ///< losses of the rank's first micro-batch after the last step
-    Tensors gradients;             ///< gradients of the first step
-    Tensors weights;               ///< final weights
+    int abandoned = 0;               ///< steps that were aborted, and then repeated
+    std::vector<float> evaluated;    ///< losses of the rank's first micro-batch after the last step
+    Tensors gradients;               ///< gradients of the first step
+    Tensors weights;                 ///< final weights
 };
 
 /// Selects if a training keeps its tensors.

@@ -187,12 +187,13 @@ TEST(CommandLine, SamplesAndEvaluates) {
     EXPECT_EQ(plain.seed, std::nullopt);
     EXPECT_EQ(plain.compute, "");
     const auto chosen = print_line({"sample", "runs/a", "--prompt=-x", "--tokens", "7", "--temperature", "0",
-                                    "--seed", "18446744073709551615", "--compute", "fp32"})
+                                    "--seed", "18446744073709551615", "--compute", "fp32", "--average"})
                             .options<SampleOptions>();
     EXPECT_EQ(chosen.prompt, "-x");
     EXPECT_EQ(chosen.tokens, 7);
     EXPECT_EQ(chosen.temperature, 0);
     EXPECT_EQ(chosen.compute, "fp32");
+    EXPECT_TRUE(chosen.average);
     EXPECT_EQ(chosen.seed, 18446744073709551615U);
     const auto eval = print_line({"eval", "runs/a", "--data", "x.bin", "--format", "llmc", "--json"})
                           .options<EvalOptions>();
@@ -335,10 +336,10 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
          {"--tensors", "--tensor", "--verify", "--diff", "--tokenizer", "--sample", "--json", "--help"}},
         {{"sample"},
          {"--prompt", "--tokens", "--tokenizer", "--add-bos", "--temperature", "--top-k", "--top-p", "--stop",
-          "--compute", "--kv-cache", "--seed", "--chat", "--system", "--template", "--help"}},
+          "--compute", "--average", "--kv-cache", "--seed", "--chat", "--system", "--template", "--help"}},
         {{"eval"},
          {"--data", "--format", "--dtype", "--task", "--tokenizer", "--add-bos", "--choices", "--compute",
-          "--kv-cache", "--json", "--help"}},
+          "--average", "--kv-cache", "--json", "--help"}},
         {{"bench", "io"}, {"--size", "--machine-file", "--help"}},
         {{"bench", "gpu"}, {"--machine-file", "--help"}},
     };

@@ -239,7 +239,7 @@ TEST(AdamW, AveragesWeightsByTheFactorsOfTheStep) {
         average_weights(stream, at(inputs), weights, average);
         stream.finish();
         for (std::size_t i = 0; i < average.size(); ++i) {
-            EXPECT_FLOAT_EQ(average[i], 0.75f * before[i] + 0.25f * weights[i]);
+            EXPECT_EQ(average[i], std::fma(0.75f, before[i], 0.25f * weights[i]));
         }
         const auto kept = average;
         inputs.skip = 1;

@@ -110,6 +110,9 @@ Times count_saved(const spec::RunSpec& run, const std::vector<Rank>& ranks) {
         if (spec::is_trained(run.train, tensor.name)) {
             times[{PieceKind::first_moment, tensor.name}].resize(elements);
             times[{PieceKind::second_moment, tensor.name}].resize(elements);
+            if (run.train.average.is_on()) {
+                times[{PieceKind::average, tensor.name}].resize(elements);
+            }
         }
     }
     for (const auto& rank : ranks) {
