@@ -48,7 +48,7 @@ class Place(ProgramFolder):
         super().__init__(chosen)
         deck = (DECKS / "llama_tiny.yaml").read_text().replace("checkpoint:", "# checkpoint:")
         (self.folder / "deck.yaml").write_text(deck.replace("warmup: 5 steps", "warmup: 1 steps"))
-        self.samples = random_samples(40)
+        self.samples = random_samples(20)
         write_samples(self.folder / "all.samples", self.samples)
 
     def settings(self, *more):
@@ -101,7 +101,7 @@ def is_the_loss_of_each_sample(chosen):
     for name, (ranks, settings) in LAYOUTS.items():
         loss, = place.train(f"at_once_{name}", *at_once, "train.micro_batch=1", *settings, ranks=ranks)
         expect(close(loss, total / targets, 1e-6), f"{name}: {loss}, one by one {total / targets}")
-    loss, = place.train("unpacked", *at_once[:2], "train.global_batch=40", at_once[3], "train.micro_batch=4",
+    loss, = place.train("unpacked", *at_once[:2], "train.global_batch=20", at_once[3], "train.micro_batch=4",
                         "data.packing=none")
     expect(close(loss, total / targets, 1e-6), f"without packing: {loss}, one by one {total / targets}")
     say(f"the loss of {targets} targets in {sequences} sequences is that of {len(place.samples)} samples alone")
