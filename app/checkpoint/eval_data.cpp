@@ -147,7 +147,9 @@ void warn(const std::string& text) {
 ///
 /// \param is_guessed  true if no --format is given: then a file that certainly has another format is an error
 void warn_of_doubts(const spec::Source& source, bool is_guessed) {
-    if (source.format == spec::TokenFormat::text && data::is_text_inside(source.path, "--data")) {
+    const bool is_text = source.format == spec::TokenFormat::text;
+    const bool has_header = !is_text && source.format != spec::TokenFormat::raw;
+    if (has_header || (is_text && data::is_text_inside(source.path, "--data"))) {
         return;
     }
     if (const auto doubt = data::check_format(source, *data::open_source(source, "--data"))) {

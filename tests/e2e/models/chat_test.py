@@ -4,8 +4,8 @@ system prompts, tools, reasoning and Unicode; and templates that fail, with the 
 
   chat_test.py --binary ZIGGURAT --work FOLDER
 
-Runs by a Python with transformers, which scripts/setup.sh --tests makes in build/peers; without one it says so and leaves
-with 77.
+Runs by a Python with transformers, which scripts/setup.sh --tests makes in build/peers; without one the test is
+skipped (exit code 77).
 """
 
 import argparse
@@ -37,7 +37,7 @@ from trainings import DECKS, Failure, expect
 
 PATIENCE_S = 120
 COUNTS = 1 << 31
-DECK = 2  # exit code
+DECK, RESOURCE = 2, 3  # exit codes
 TEXTS = [message["content"] for _, messages, _ in CONVERSATIONS for message in messages] * 3
 OF_CHARACTERS = ("llama2", "mistral", "gemma", "zephyr")  # styles of models whose tokens are characters
 COMPOSING = ("qwen2.5", "qwen3")  # and whose texts are normalized
@@ -332,6 +332,37 @@ def check_sample(place):
     expect("has no chat template 'none'" in said, said)
 
 
+def check_records_of_decks(place):
+    """A deck names records; they are encoded once, and again only if they or the settings change."""
+    _, folder = tokenizer_of(place, "chatml", STYLES["chatml"], folder="named", template=unmarked(STYLES["chatml"].template))
+    records = [{"messages": turns("Hello", "Hi.")}] * 20
+    place.write("named.jsonl", records)
+    other_python = {"ZIGGURAT_PYTHON": "/nonexistent/python"}
+
+    def check(path="named.jsonl", source="", **run):
+        return place.ziggurat("check", DECKS / "llama_tiny.yaml", f"data.tokenizer={{kind: hf, path: {folder}}}",
+                              f"data.train=[{{format: chat, path: {path}{source}}}]", **run)
+
+    def made():
+        return sorted(place.folder.glob("named.jsonl.*"))
+
+    expect("is encoded to" in check() and len(made()) == 1, f"the first check makes {made()}")
+    expect("is encoded to" not in check(environment=other_python), "records are encoded a second time")
+    place.ziggurat("train", DECKS / "llama_tiny.yaml", "run.name=named", f"data.tokenizer={{kind: hf, path: {folder}}}",
+                   "data.train=[{format: chat, path: named.jsonl}]", "checkpoint.every=20 steps", environment=other_python)
+    said = check(source=", loss_on: all", environment=other_python, code=RESOURCE)
+    expect("cannot render a chat template" in said and "ziggurat tokenize named.jsonl --chat" in said, said)
+    check(source=", loss_on: all")
+    place.write("named.jsonl", records[1:])
+    check()
+    expect(len(made()) == 3, f"other settings and other records make {made()}")
+    said = check(path=made()[0].name, source=", loss_on: completion", code=DECK)
+    expect("was made with loss_on: " in said, said)
+    said = place.ziggurat("eval", "runs/named", "--data", "named.jsonl", "--format", "chat", "--tokenizer", folder,
+                          environment=other_python)
+    expect("nats per token" in said, said)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--binary", type=pathlib.Path, required=True)
@@ -341,7 +372,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         failing = [pool.submit(check_bad_template, place, folder, case) for case in reversed(BAD_TEMPLATES)]
         checks = [pool.submit(check, place, *words) for check, *words in
-                  [(check_messages, folder), (check_variables, tokenizer, folder), (check_sentencepiece,), (check_sample,),
+                  [(check_messages, folder), (check_variables, tokenizer, folder), (check_sentencepiece,), (check_sample,), (check_records_of_decks,),
                    *((check_offsets, name) for name in ("llama3", "qwen3", "phi3", "llama2"))]]
         compared = sum(pool.map(lambda name: check_style(place, name), STYLES))
         for check in failing + checks:
