@@ -44,12 +44,11 @@ std::unique_ptr<const data::TextTokenizer> open_tokenizer_for(const SampleFile& 
     }
     auto tokenizer = path == "bytes" ? data::make_byte_tokenizer() : data::open_tokenizer(path);
     if (tokenizer->hash() != file.header().tokenizer_hash) {
-        throw Error{
-            ErrorKind::deck,
-            fmt::format("'{}' is not the tokenizer that made '{}' (hash {}, recorded is xxh3:{:016x}). "
-                        "Give the path of that tokenizer.",
-                        printable(path), printable(file.file().path()), data::hash_text(*tokenizer),
-                        file.header().tokenizer_hash)};
+        throw Error{ErrorKind::deck,
+                    fmt::format("'{}' is not the tokenizer that made '{}' (hash {}, recorded is {}). "
+                                "Give the path of that tokenizer.",
+                                printable(path), printable(file.file().path()), data::hash_text(*tokenizer),
+                                data::hash_text(file.header().tokenizer_hash))};
     }
     return tokenizer;
 }
@@ -114,11 +113,11 @@ std::string text_of(const SampleFile& file, std::int64_t number, const data::Tex
     return fmt::format(
         "file        {}\nformat      chat (begins with ZGSAMPLE, version {})\nsamples     {}\n"
         "tokens      {}, {} of them count in the loss ({:.1f} %)\nloss on     {}\n"
-        "tokenizer   xxh3:{:016x}\ntemplate    {}\nsample {}    {}\n{}\n",
+        "tokenizer   {}\ntemplate    {}\nsample {}    {}\n{}\n",
         printable(file.file().path()), header.version, format_grouped(header.num_samples),
         format_grouped(header.num_tokens), format_grouped(header.num_counted), share, loss_on_of(file),
-        header.tokenizer_hash,
-        header.template_hash == 0 ? "none" : fmt::format("xxh3:{:016x}", header.template_hash), number,
+        data::hash_text(header.tokenizer_hash),
+        header.template_hash == 0 ? "none" : data::hash_text(header.template_hash), number,
         has_colours ? "the coloured tokens count in the loss"
                     : "the tokens between ⟦ and ⟧ count in the loss",
         marked(spans_of(sample_at(file, number), tokenizer), has_colours));
@@ -139,8 +138,8 @@ std::string json_of(const SampleFile& file, std::int64_t number, const data::Tex
         {"tokens", header.num_tokens},
         {"counted", header.num_counted},
         {"loss_on", loss_on_of(file)},
-        {"tokenizer_hash", fmt::format("xxh3:{:016x}", header.tokenizer_hash)},
-        {"template_hash", fmt::format("xxh3:{:016x}", header.template_hash)},
+        {"tokenizer_hash", data::hash_text(header.tokenizer_hash)},
+        {"template_hash", data::hash_text(header.template_hash)},
         {"sample", {{"number", number}, {"ids", sample.ids}, {"counts", sample.counts}, {"spans", spans}}}};
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

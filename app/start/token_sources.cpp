@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "base/text/message.hpp"
 #include "base/text/printable.hpp"
-#include "data/chat/open_chat.hpp"
 #include "data/file_probe.hpp"
 #include "data/pack/open_arranged.hpp"
 #include "data/token_source.hpp"
@@ -20,31 +19,28 @@
 namespace ziggurat::app {
 namespace {
 
-/// Makes the sample files of a source that do not exist yet, with a note and a progress line.
-void make_sample_files(const spec::Data& data, const spec::Source& source, const std::string& key) {
-    Progress progress{show_progress()};
+/// Returns reports of the encoding of conversations: a note, and a progress line.
+///
+/// \param progress  must outlive them
+data::SampleFileReports encoding_reports(Progress& progress) {
     data::SampleFileReports reports;
     reports.begins = [&](const std::string& records, const std::string& samples) {
-        std::fputs((message(Severity::note, fmt::format("'{}' is encoded to '{}', which later runs use",
-                                                        printable(records), printable(samples))) +
-                    "\n")
-                       .c_str(),
-                   stderr);
+        const auto note = fmt::format("'{}' is encoded to '{}', which later runs use", printable(records),
+                                      printable(samples));
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
         progress.begin("encodes conversations", "bytes");
     };
     reports.of_job.progress = [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); };
-    data::sample_files(data, source, key, reports);
-    progress.end();
+    return reports;
 }
 
 }  // namespace
 
 deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source, const std::string& key) {
-    if (source.format == spec::TokenFormat::chat) {
-        make_sample_files(data, source, key);
-    }
+    Progress progress{show_progress()};
     const bool is_trained = key.starts_with("data.train");
-    const auto opened = data::open_arranged(data, source, key, is_trained ? data.held_out : 0);
+    const auto opened =
+        data::open_arranged(data, source, key, is_trained ? data.held_out : 0, encoding_reports(progress));
     deck::SourceFacts facts{.tokens = opened->num_tokens()};
     for (const auto& file : opened->files()) {
         if (!file.is_index) {

@@ -11,9 +11,9 @@
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "data/chat/chat_encoder.hpp"
-#include "data/chat/ordered_pool.hpp"
 #include "data/chat/record_reader.hpp"
 #include "data/mapped_file.hpp"
+#include "data/tokenize/ordered_pool.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -69,27 +69,9 @@ std::int64_t total_bytes(const std::vector<std::string>& paths) {
     return bytes;
 }
 
-/// The template of a job; empty with a reason if it is not needed for texts and was not named.
-struct JobTemplate {
-    std::optional<ChatTemplate> chat;
-    std::string reason;
-};
-
-JobTemplate template_of(const ChatJob& job) {
-    try {
-        return {find_chat_template(job.tokenizer, job.chat_template), ""};
-    } catch (const Error& problem) {
-        if (problem.kind() != ErrorKind::deck ||
-            (!job.chat_template.empty() && job.chat_template != "auto")) {
-            throw;
-        }
-        return {std::nullopt, problem.what()};
-    }
-}
-
 std::vector<RecordEncoder> encoders_of(const ChatJob& job,
                                        const TextTokenizer& tokenizer,
-                                       const JobTemplate& found) {
+                                       const OptionalTemplate& found) {
     std::vector<RecordEncoder> encoders;
     encoders.reserve(static_cast<std::size_t>(job.threads));
     for (int i = 0; i < job.threads; ++i) {
@@ -106,7 +88,7 @@ SampleFileHeader write_sample_file(const ChatJob& job,
                                    const TextTokenizer& tokenizer,
                                    const ChatReports& reports) {
     ZG_EXPECTS(job.threads > 0);
-    const auto found = template_of(job);
+    const auto found = find_optional_template(job.tokenizer, job.chat_template);
     RecordReader reader{job.inputs};
     EncodingPool pool{encoders_of(job, tokenizer, found)};
     SampleFileWriter writer{job.output};

@@ -48,7 +48,7 @@ ChatSource::ChatSource(const std::vector<std::string>& paths, const std::string&
         const std::int64_t end = begin + file.num_tokens();
         const std::int64_t samples_end = samples_begin + file.num_samples();
         files_.push_back({std::move(file), begin, end, samples_begin, samples_end});
-        if (files_.back().file.header().tokenizer_hash != tokenizer_hash()) {
+        if (files_.back().file.header().tokenizer_hash != files_.front().file.header().tokenizer_hash) {
             throw Error{
                 ErrorKind::deck,
                 fmt::format(

@@ -35,8 +35,8 @@ class ChatSource final : public TokenSource {
     std::int64_t begin_of(std::int64_t sample) const;
     /// Returns the share of tokens that count in the loss.
     double counted_share() const;
-    /// Returns the hash of the tokenizer that made the files, as TextTokenizer::hash().
-    std::uint64_t tokenizer_hash() const { return files_.front().file.header().tokenizer_hash; }
+    std::size_t num_files() const { return files_.size(); }
+    const SampleFile& file(std::size_t index) const { return files_.at(index).file; }
 
   private:
     struct Part {

@@ -169,6 +169,10 @@ std::vector<NamedToken> special_tokens_of(const TokenizerJson& config, const Tok
                     printable(folder.string()), printable(choice.empty() ? default_name : choice), names)};
 }
 
+bool is_default_choice(const std::string& choice) {
+    return choice.empty() || choice == "auto";
+}
+
 }  // namespace
 
 std::string ChatTemplate::end_token() const {
@@ -190,7 +194,7 @@ ChatTemplate find_chat_template(const std::string& tokenizer, const std::string&
     const bool has_folder = !tokenizer.empty();
     const auto config = has_folder ? object_of(folder / "tokenizer_config.json") : TokenizerJson::object();
     const auto templates = has_folder ? templates_of(folder, config) : Templates{};
-    const bool is_default = choice.empty() || choice == "auto";
+    const bool is_default = is_default_choice(choice);
     const auto chosen = templates.find(is_default ? default_name : choice);
 
     ChatTemplate made;
@@ -207,6 +211,17 @@ ChatTemplate find_chat_template(const std::string& tokenizer, const std::string&
         made.tool_path = tools->second.path;
     }
     return made;
+}
+
+OptionalTemplate find_optional_template(const std::string& tokenizer, const std::string& choice) {
+    try {
+        return {find_chat_template(tokenizer, choice), ""};
+    } catch (const Error& problem) {
+        if (problem.kind() != ErrorKind::deck || !is_default_choice(choice)) {
+            throw;
+        }
+        return {std::nullopt, problem.what()};
+    }
 }
 
 }  // namespace ziggurat::data

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,5 +43,16 @@ struct ChatTemplate {
 /// Source: transformers 4.46.3, get_chat_template; 4.57, save_chat_templates
 /// Errors: Error{deck} that names the files that were searched, or the names of the templates
 ChatTemplate find_chat_template(const std::string& tokenizer, const std::string& choice);
+
+/// A template, or the reason why it is missing.
+struct OptionalTemplate {
+    std::optional<ChatTemplate> chat;
+    std::string reason;
+};
+
+/// Finds the template of a tokenizer. The default one may be missing, because texts need no template.
+///
+/// Errors: those of find_chat_template() for any other choice
+OptionalTemplate find_optional_template(const std::string& tokenizer, const std::string& choice);
 
 }  // namespace ziggurat::data

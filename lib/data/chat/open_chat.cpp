@@ -43,29 +43,22 @@ std::unique_ptr<const TextTokenizer> open_tokenizer_for(const spec::Data& data,
 }
 
 /// Returns the hash of the template that renders records; 0 if there is no template.
-///
-/// Records of texts need no template. If a conversation needs it, the encoder reports that it is missing.
 std::uint64_t template_hash_of(const spec::Data& data, const spec::Source& source) {
-    try {
-        return find_chat_template(data.tokenizer.path, source.chat_template).hash();
-    } catch (const Error& error) {
-        if (error.kind() != ErrorKind::deck || !source.chat_template.empty()) {
-            throw;
-        }
-        return 0;
-    }
+    const auto found = find_optional_template(data.tokenizer.path, source.chat_template);
+    return found.chat ? found.chat->hash() : 0;
 }
 
 /// Returns the name of the sample file that is made of records.
 std::string name_of_samples(const std::string& path,
                             const std::string& key,
-                            const TextTokenizer& tokenizer,
+                            const std::string& tokenizer_hash,
                             std::uint64_t template_hash,
                             spec::LossOn loss_on) {
     const MappedFile records{path, key};
-    const std::array<std::uint64_t, 5> parts{
-        XXH3_64bits(records.content().data(), records.content().size()), tokenizer.hash(), template_hash,
-        static_cast<std::uint64_t>(loss_on), static_cast<std::uint64_t>(SampleFileHeader::known_version)};
+    const std::array<std::uint64_t, 5> parts{XXH3_64bits(records.content().data(), records.content().size()),
+                                             XXH3_64bits(tokenizer_hash.data(), tokenizer_hash.size()),
+                                             template_hash, static_cast<std::uint64_t>(loss_on),
+                                             static_cast<std::uint64_t>(SampleFileHeader::known_version)};
     return fmt::format("{}.{:016x}{}", path, XXH3_64bits(parts.data(), sizeof parts), sample_file_ending);
 }
 
@@ -100,15 +93,15 @@ void make_samples(const ChatJob& job,
 
 void expect_settings_of_deck(const spec::Data& data,
                              const spec::Source& source,
-                             const std::string& path,
+                             const SampleFile& file,
                              const std::string& key) {
-    const auto header = SampleFile{path, key}.header();
+    const auto& header = file.header();
     const auto reject = [&](const std::string& reason, const char* remedy) {
         throw Error{ErrorKind::deck, fmt::format("{}: '{}' {}. {} Or make it again with 'ziggurat tokenize "
                                                  "RECORDS --chat'.",
-                                                 key, printable(path), reason, remedy)};
+                                                 key, printable(file.file().path()), reason, remedy)};
     };
-    const auto hash = fmt::format("xxh3:{:016x}", header.tokenizer_hash);
+    const auto hash = hash_text(header.tokenizer_hash);
     if (data.tokenizer.has_file() && !data.tokenizer.hash.empty() && data.tokenizer.hash != hash) {
         reject(fmt::format("holds token ids of another tokenizer (hash {}, but data.tokenizer.hash is {})",
                            hash, data.tokenizer.hash),
@@ -135,15 +128,22 @@ std::vector<std::string> sample_files(const spec::Data& data,
                                       const SampleFileReports& reports) {
     std::vector<std::string> files;
     std::unique_ptr<const TextTokenizer> tokenizer;
+    const auto need_tokenizer = [&](const std::string& path) {
+        tokenizer = tokenizer ? std::move(tokenizer) : open_tokenizer_for(data, path, key);
+    };
     for (const auto& path : expand_paths(source.path, key)) {
         if (is_sample_path(path, key)) {
             files.push_back(path);
             continue;
         }
-        tokenizer = tokenizer ? std::move(tokenizer) : open_tokenizer_for(data, path, key);
+        if (data.tokenizer.hash.empty()) {
+            need_tokenizer(path);
+        }
+        const auto tokenizer_hash = tokenizer ? hash_text(*tokenizer) : data.tokenizer.hash;
         const auto loss_on = source.loss_on.value_or(spec::LossOn::assistant);
-        files.push_back(name_of_samples(path, key, *tokenizer, template_hash_of(data, source), loss_on));
+        files.push_back(name_of_samples(path, key, tokenizer_hash, template_hash_of(data, source), loss_on));
         if (!exists(files.back())) {
+            need_tokenizer(path);
             const auto cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
             make_samples({.inputs = {path},
                           .tokenizer = data.tokenizer.path,
@@ -160,12 +160,13 @@ std::vector<std::string> sample_files(const spec::Data& data,
 
 std::shared_ptr<const ChatSource> open_chat(const spec::Data& data,
                                             const spec::Source& source,
-                                            const std::string& key) {
-    const auto files = sample_files(data, source, key);
-    for (const auto& path : files) {
-        expect_settings_of_deck(data, source, path, key);
+                                            const std::string& key,
+                                            const SampleFileReports& reports) {
+    auto samples = std::make_shared<ChatSource>(sample_files(data, source, key, reports), key);
+    for (std::size_t i = 0; i < samples->num_files(); ++i) {
+        expect_settings_of_deck(data, source, samples->file(i), key);
     }
-    return std::make_shared<ChatSource>(files, key);
+    return samples;
 }
 
 }  // namespace ziggurat::data

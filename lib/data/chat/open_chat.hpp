@@ -38,6 +38,7 @@ std::vector<std::string> sample_files(const spec::Data& data,
 ///         loss_on than the deck has
 std::shared_ptr<const ChatSource> open_chat(const spec::Data& data,
                                             const spec::Source& source,
-                                            const std::string& key);
+                                            const std::string& key,
+                                            const SampleFileReports& reports = {});
 
 }  // namespace ziggurat::data

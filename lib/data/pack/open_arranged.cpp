@@ -1,6 +1,5 @@
 #include "data/pack/open_arranged.hpp"
 
-#include "data/chat/open_chat.hpp"
 #include "data/pack/packed_source.hpp"
 
 namespace ziggurat::data {
@@ -8,11 +7,12 @@ namespace ziggurat::data {
 std::shared_ptr<const TokenSource> open_arranged(const spec::Data& data,
                                                  const spec::Source& source,
                                                  const std::string& key,
-                                                 double held_out) {
+                                                 double held_out,
+                                                 const SampleFileReports& reports) {
     if (source.format != spec::TokenFormat::chat) {
         return open_source(source, key);
     }
-    auto samples = open_chat(data, source, key);
+    auto samples = open_chat(data, source, key, reports);
     if (data.packing == spec::SamplePacking::wrapped) {
         return samples;
     }

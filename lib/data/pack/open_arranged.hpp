@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "data/chat/open_chat.hpp"
 #include "data/token_source.hpp"
 #include "spec/run_spec.hpp"
 
@@ -13,10 +14,12 @@ namespace ziggurat::data {
 ///
 /// \param key       deck key of its path; messages begin with it
 /// \param held_out  share of its end that is not trained on
+/// \param reports   of the encoding of records of conversations
 /// Errors: those of open_source(), open_chat() and PackedSource
 std::shared_ptr<const TokenSource> open_arranged(const spec::Data& data,
                                                  const spec::Source& source,
                                                  const std::string& key,
-                                                 double held_out);
+                                                 double held_out,
+                                                 const SampleFileReports& reports = {});
 
 }  // namespace ziggurat::data

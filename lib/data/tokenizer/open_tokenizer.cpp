@@ -65,8 +65,12 @@ void encode_whole_text(const TextTokenizer& tokenizer,
     tokenizer.encode(text, ids);
 }
 
+std::string hash_text(std::uint64_t hash) {
+    return fmt::format("xxh3:{:016x}", hash);
+}
+
 std::string hash_text(const TextTokenizer& tokenizer) {
-    return fmt::format("xxh3:{:016x}", tokenizer.hash());
+    return hash_text(tokenizer.hash());
 }
 
 std::string decoded_after(const TextTokenizer& tokenizer,

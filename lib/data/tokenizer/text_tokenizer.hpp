@@ -143,7 +143,8 @@ void encode_whole_text(const TextTokenizer& tokenizer,
                        std::string_view text,
                        std::vector<std::int32_t>& ids);
 
-/// Returns the hash in the format of spec::Tokenizer::hash.
+/// Returns a hash in the format of spec::Tokenizer::hash.
+std::string hash_text(std::uint64_t hash);
 std::string hash_text(const TextTokenizer& tokenizer);
 
 /// Returns the text that `ids` add to the text of `before`.
