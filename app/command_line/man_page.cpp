@@ -90,6 +90,7 @@ std::string man_page() {
     text += entry("OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY",
                   "ignored: threads use the cores that the launcher assigns to the rank");
     text += entry("NO_COLOR", "if set: no colours on a terminal");
+    text += entry("ZIGGURAT_PYTHON", "Python with jinja2 that renders chat templates (default: python3)");
     text += entry("ZIGGURAT_STOP_AT", "time (seconds since 1970) before which a training saves and stops");
     return text;
 }

@@ -1,5 +1,6 @@
 #include "spec/token_format.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 
 namespace ziggurat::spec {
@@ -68,6 +69,11 @@ const char* word_of(LossOn loss_on) {
 
 std::optional<LossOn> loss_on_of(std::string_view keyword) {
     return value_of({LossOn::assistant, LossOn::completion, LossOn::all}, keyword);
+}
+
+bool has_conversations(const Data& data) {
+    const auto is_chat = [](const Source& source) { return source.format == TokenFormat::chat; };
+    return std::ranges::any_of(data.train, is_chat) || std::ranges::any_of(data.validation, is_chat);
 }
 
 const char* word_of(SamplePacking packing) {

@@ -22,6 +22,9 @@ std::optional<RawType> raw_type_of(std::string_view keyword);
 const char* word_of(LossOn loss_on);
 std::optional<LossOn> loss_on_of(std::string_view keyword);
 
+/// Returns true if a source of training or validation has conversations.
+bool has_conversations(const Data& data);
+
 /// Returns `none`, `wrapped` or `best_fit`.
 const char* word_of(SamplePacking packing);
 std::optional<SamplePacking> packing_of(std::string_view keyword);

@@ -16,9 +16,9 @@ namespace ziggurat::data {
 /// The due of a source is the sum of its shares of all samples so far. A share is the weight of the source
 /// divided by the sum of all weights of that sample. A source is eligible for a sample if its due exceeds its
 /// count by at least 1 / (2 n - 2), with n sources. Of these, the source is picked whose due reaches its
-/// count plus 1 - 1 / (2 n - 2) first, its deadline. A source whose weight stays 0 has no deadline and gives
-/// way to all sources with a weight and a due above their count. It gets no more samples, except if several
-/// sources end and lack a whole sample together.
+/// count plus 1 - 1 / (2 n - 2) first, its deadline. A source whose weight stays 0 has no deadline: all
+/// sources with a weight and a due above their count are picked before it. It gets no more samples, except
+/// if several sources end and lack a whole sample together.
 ///
 /// The last rule keeps the bound: it only brings samples of other sources forward, which cannot make them
 /// miss a deadline, and a source with a due above its count exceeds its due by less than one sample.

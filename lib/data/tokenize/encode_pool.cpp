@@ -127,77 +127,17 @@ void DocumentEncoder::encode_document(std::string_view text, EncodedBatch& encod
     encoded.lengths.push_back(static_cast<std::int32_t>(ids_.size()));
 }
 
-EncodePool::EncodePool(const TextTokenizer& tokenizer,
-                       std::optional<std::int32_t> begin_token,
-                       TokenLayout layout,
-                       const LineReading& lines,
-                       int threads) {
+std::vector<DocumentEncoder> document_encoders(const TextTokenizer& tokenizer,
+                                               std::optional<std::int32_t> begin_token,
+                                               TokenLayout layout,
+                                               const LineReading& lines,
+                                               int threads) {
+    std::vector<DocumentEncoder> encoders;
+    encoders.reserve(static_cast<std::size_t>(threads));
     for (int i = 0; i < threads; ++i) {
-        threads_.emplace_back(
-            [this, encoder = DocumentEncoder{tokenizer, begin_token, layout, lines}]() mutable {
-                work(std::move(encoder));
-            });
+        encoders.emplace_back(tokenizer, begin_token, layout, lines);
     }
-}
-
-EncodePool::~EncodePool() {
-    {
-        const std::scoped_lock lock{mutex_};
-        is_over_ = true;
-    }
-    has_work_.notify_all();
-    for (auto& thread : threads_) {
-        thread.join();
-    }
-}
-
-void EncodePool::submit(DocumentBatch batch) {
-    auto job = std::make_shared<Job>();
-    job->batch = std::move(batch);
-    order_.push_back(job);
-    {
-        const std::scoped_lock lock{mutex_};
-        waiting_.push_back(std::move(job));
-    }
-    has_work_.notify_one();
-}
-
-EncodedBatch EncodePool::next_result() {
-    ZG_EXPECTS(!order_.empty());
-    const auto job = std::move(order_.front());
-    order_.pop_front();
-    std::unique_lock lock{mutex_};
-    has_result_.wait(lock, [&] { return job->is_done; });
-    if (job->problem) {
-        std::rethrow_exception(job->problem);
-    }
-    return std::move(job->encoded);
-}
-
-void EncodePool::work(DocumentEncoder encoder) {
-    std::unique_lock lock{mutex_};
-    for (;;) {
-        has_work_.wait(lock, [&] { return is_over_ || !waiting_.empty(); });
-        if (is_over_) {
-            return;
-        }
-        const auto job = std::move(waiting_.front());
-        waiting_.pop_front();
-        lock.unlock();
-        EncodedBatch encoded;
-        std::exception_ptr problem;
-        try {
-            encoded = encoder.encode(job->batch);
-        } catch (...) {
-            problem = std::current_exception();
-        }
-        lock.lock();
-        job->encoded = std::move(encoded);
-        job->problem = problem;
-        job->is_done = true;
-        job->batch = {};  // unmaps files as soon as possible
-        has_result_.notify_one();
-    }
+    return encoders;
 }
 
 }  // namespace ziggurat::data

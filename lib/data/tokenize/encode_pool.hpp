@@ -1,18 +1,14 @@
 /// Threads that encode batches of documents.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "data/tokenize/document_reader.hpp"
+#include "data/tokenize/ordered_pool.hpp"
 #include "data/tokenize/token_output.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 
@@ -61,6 +57,8 @@ class DocumentEncoder {
 
     /// Errors: Error{deck} that names the file, and the line if the file has lines
     EncodedBatch encode(const DocumentBatch& batch);
+    /// Encodes a batch as a worker of EncodePool.
+    EncodedBatch operator()(const DocumentBatch& batch) { return encode(batch); }
 
   private:
     void encode_lines(const DocumentRun& run, EncodedBatch& encoded);
@@ -74,42 +72,17 @@ class DocumentEncoder {
 };
 
 /// Encodes batches on its own threads and returns them in the order of submission.
-class EncodePool {
-  public:
-    /// \param threads    > 0
-    /// \param tokenizer  must outlive this
-    EncodePool(const TextTokenizer& tokenizer,
-               std::optional<std::int32_t> begin_token,
-               TokenLayout layout,
-               const LineReading& lines,
-               int threads);
-    ~EncodePool();
-    EncodePool(const EncodePool&) = delete;
-    EncodePool& operator=(const EncodePool&) = delete;
+///
+/// Errors: those of DocumentEncoder
+using EncodePool = OrderedPool<DocumentBatch, EncodedBatch>;
 
-    /// Returns the number of batches that were submitted and not yet returned.
-    std::size_t in_flight() const noexcept { return order_.size(); }
-    void submit(DocumentBatch batch);
-    /// Waits for the oldest batch and returns it. \pre in_flight() > 0
-    ///
-    /// Errors: those of DocumentEncoder
-    EncodedBatch next_result();
-
-  private:
-    struct Job {
-        DocumentBatch batch;
-        EncodedBatch encoded;
-        std::exception_ptr problem;
-        bool is_done = false;
-    };
-    void work(DocumentEncoder encoder);
-
-    std::mutex mutex_;
-    std::condition_variable has_work_, has_result_;
-    bool is_over_ = false;
-    std::deque<std::shared_ptr<Job>> waiting_;
-    std::deque<std::shared_ptr<Job>> order_;  ///< used only by the calling thread
-    std::vector<std::thread> threads_;
-};
+/// Returns the encoders of a pool of `threads` > 0 threads.
+///
+/// \param tokenizer  must outlive them
+std::vector<DocumentEncoder> document_encoders(const TextTokenizer& tokenizer,
+                                               std::optional<std::int32_t> begin_token,
+                                               TokenLayout layout,
+                                               const LineReading& lines,
+                                               int threads);
 
 }  // namespace ziggurat::data

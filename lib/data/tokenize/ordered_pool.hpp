@@ -92,6 +92,7 @@ class OrderedPool {
                 problem = std::current_exception();
             }
             lock.lock();
+            entry->job = {};  // unmaps files as soon as possible
             entry->result = std::move(result);
             entry->problem = problem;
             has_result_.notify_one();

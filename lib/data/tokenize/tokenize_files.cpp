@@ -102,7 +102,7 @@ class Tokenization {
           record_{journal.last().value_or(JournalRecord{})},
           reader_{inputs, is_to_be_read_again() ? InputPosition{} : record_.next},
           layout_{layout_for(job.format, tokenizer.vocab_size())},
-          pool_{tokenizer, job.begin_token, layout_, job.lines, job.threads} {
+          pool_{document_encoders(tokenizer, job.begin_token, layout_, job.lines, job.threads)} {
         if (is_to_be_read_again()) {
             expect_same_beginning(reader_, record_, journal_);
         }

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -138,9 +137,7 @@ void resolve_lengths(Resolution& resolution) {
 void resolve_packing(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Data& data = resolution.run.data;
-    const auto is_chat = [](const spec::Source& source) { return source.format == spec::TokenFormat::chat; };
-    const bool has_chat =
-        std::ranges::any_of(data.train, is_chat) || std::ranges::any_of(data.validation, is_chat);
+    const bool has_chat = spec::has_conversations(data);
     if (resolution.is_auto("data.packing")) {
         data.packing = has_chat ? spec::SamplePacking::best_fit : spec::SamplePacking::wrapped;
         const std::string keyword = spec::word_of(data.packing);

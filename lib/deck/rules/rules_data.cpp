@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "deck/files/token_file.hpp"
@@ -75,9 +74,7 @@ void only_conversations_have_a_template(const Resolution& at) {
 
 void packing_fits_the_sources(const Resolution& at) {
     const auto& data = at.run.data;
-    const auto is_chat = [](const spec::Source& source) { return source.format == spec::TokenFormat::chat; };
-    const bool has_chat =
-        std::ranges::any_of(data.train, is_chat) || std::ranges::any_of(data.validation, is_chat);
+    const bool has_chat = spec::has_conversations(data);
     if (data.packing != spec::SamplePacking::wrapped && !has_chat) {
         at.found.error(at.values.location("data.packing"),
                        fmt::format("data.packing is {} without a chat source", spec::word_of(data.packing)),
