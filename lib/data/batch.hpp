@@ -6,6 +6,20 @@
 
 namespace ziggurat::data {
 
+/// Rows of a batch that a pair of answers has; row r is token r % seq of sequence r / seq.
+///
+/// The rejected answer follows the chosen one directly.
+struct PairRows {
+    std::int32_t chosen = 0;    ///< first row of the chosen answer
+    std::int32_t rejected = 0;  ///< first row of the rejected answer
+    std::int32_t end = 0;       ///< row after its last one
+
+    bool operator==(const PairRows&) const = default;
+};
+
+/// Minimum number of tokens of a pair of answers.
+inline constexpr std::int64_t min_pair_tokens = 4;
+
 /// Sequences of one length. Allocated once and refilled for every micro-batch.
 struct Batch {
     Batch(std::int64_t batch, std::int64_t seq);
@@ -21,6 +35,9 @@ struct Batch {
     std::vector<std::int32_t> positions;
     std::vector<std::int64_t> samples;  ///< [batch] global index; -1: no sample, fully masked
     std::int64_t num_targets = 0;       ///< number of ones in mask
+    /// Pairs of answers, in the order of their rows; up to batch * seq / min_pair_tokens.
+    std::vector<PairRows> pairs;
+    std::vector<std::int64_t> pair_numbers;  ///< of each pair of `pairs`, unique over all sources
 };
 
 }  // namespace ziggurat::data

@@ -27,13 +27,16 @@ struct DocumentRule {
 /// a document index, targets that are the first token of a document are masked: no context predicts them. A
 /// start token is a normal target, because it ends the previous document. The rest of a document at the
 /// beginning of a window counts as a separate document.
+///
+/// Pairs of answers of a window are listed in the batch, where their numbers begin at the source's first_pair.
 class BatchSource {
   public:
     /// A source and its path in the deck.
     struct Named {
         std::shared_ptr<const TokenSource> tokens;
         std::string key;
-        std::string name = {};  ///< name of the source in losses
+        std::string name = {};        ///< name of the source in losses
+        std::int64_t first_pair = 0;  ///< number in a batch of the source's pair 0
     };
 
     /// \param vocab  size of the vocabulary: all tokens must be below it

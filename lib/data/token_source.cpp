@@ -21,6 +21,12 @@ void TokenSource::mark_counted(std::int64_t /*begin*/, std::span<std::uint8_t> c
     std::ranges::fill(counts, std::uint8_t{1});
 }
 
+std::size_t TokenSource::find_pairs(std::int64_t /*begin*/,
+                                    std::int64_t /*length*/,
+                                    std::span<AnswerPair> /*pairs*/) const {
+    return 0;
+}
+
 std::unique_ptr<TokenSource> open_source(const spec::Source& source, const std::string& key) {
     switch (source.format) {
         case spec::TokenFormat::text:

@@ -37,6 +37,16 @@ struct SequenceLayout {
     bool operator==(const SequenceLayout&) const = default;
 };
 
+/// Tokens of a pair of answers. The rejected answer follows the chosen one directly.
+struct AnswerPair {
+    std::int64_t number = 0;    ///< below TokenSource::num_pairs()
+    std::int64_t chosen = 0;    ///< first token of the chosen answer
+    std::int64_t rejected = 0;  ///< first token of the rejected answer
+    std::int64_t end = 0;       ///< token after its last one
+
+    bool operator==(const AnswerPair&) const = default;
+};
+
 /// A stream of token ids with random access. Immutable, so several threads may read.
 class TokenSource {
   public:
@@ -66,6 +76,16 @@ class TokenSource {
 
     /// Returns the arrangement of the tokens in sequences; empty if a sequence may begin at any token.
     virtual std::optional<SequenceLayout> sequences() const { return std::nullopt; }
+
+    /// Returns the number of pairs of answers; 0 if the samples of the source are not pairs.
+    virtual std::int64_t num_pairs() const { return 0; }
+
+    /// Writes the pairs whose tokens are all in [begin, begin + length), in order; returns their number.
+    ///
+    /// \param pairs  has room for length / min_pair_tokens pairs
+    virtual std::size_t find_pairs(std::int64_t begin,
+                                   std::int64_t length,
+                                   std::span<AnswerPair> pairs) const;
 
     /// Returns the file of one token and its position there, for messages.
     virtual std::string location_of(std::int64_t token) const = 0;

@@ -230,6 +230,7 @@ struct Data {
     std::int64_t document_token = -1;  ///< token that starts (llmc) or ends a document; -1: none
     SamplePacking packing = SamplePacking::best_fit;  ///< of sources of format chat
     LongSamples long_samples = LongSamples::cut;      ///< of sources of format chat
+    bool has_pairs = false;  ///< samples are pairs of answers, as Train::objective requires
 
     bool operator==(const Data&) const = default;
 };
@@ -263,6 +264,36 @@ struct Average {
     bool operator==(const Average&) const = default;
 };
 
+/// Loss that training minimizes.
+///
+/// Source: Rafailov et al., "Direct Preference Optimization", 2023, equation 7; Azar et al., "A General
+///         Theoretical Paradigm to Understand Learning from Human Preferences", 2023, equation 17 (IPO)
+enum class ObjectiveKind {
+    next_token,  ///< cross-entropy of the next token
+    dpo,         ///< -log sigmoid(beta * margin) of pairs of answers
+    ipo          ///< (margin - 1 / (2 beta))^2 of pairs of answers, with log-probabilities per token
+};
+
+/// Model whose log-probabilities a preference objective compares with those of the trained model.
+enum class ReferenceKind {
+    start,         ///< the initial weights of the run
+    adapters_off,  ///< the initial weights without adapters
+    path           ///< the weights of a checkpoint, a run or a Hugging Face model
+};
+
+struct Objective {
+    ObjectiveKind kind = ObjectiveKind::next_token;
+    double beta = 0.1;
+    double label_smoothing = 0;  ///< dpo: assumed share of pairs whose answers are swapped
+    ReferenceKind reference = ReferenceKind::start;
+    std::string reference_path = {};      ///< for path
+    bool is_reference_published = false;  ///< true if reference_path is a folder in the Hugging Face format
+
+    /// Returns true if samples are pairs of answers.
+    bool has_pairs() const noexcept { return kind != ObjectiveKind::next_token; }
+    bool operator==(const Objective&) const = default;
+};
+
 /// Early stopping by the validation loss.
 struct StopWhen {
     std::int64_t patience = 0;  ///< consecutive validations without improvement that end the run; 0: off
@@ -282,6 +313,7 @@ struct Train {
     std::int64_t micro_batches = 0;  ///< per step and rank: global_batch / (micro_batch x data degree)
     /// Patterns of trained tensors; empty: all; with model.lora the adapters.
     std::vector<std::string> only;
+    Objective objective = {};
     Spikes spikes = {};
     StopWhen stop_when = {};
     Average average = {};
