@@ -60,6 +60,16 @@ class Corpus {
     /// Empty if the deck has no validation data.
     BatchSource validation(std::int64_t max_samples) const;
 
+    /// Returns each window once that training samples [first, last) of an order or validation() have, sorted.
+    std::vector<Window> windows(const DataOrderState& order,
+                                std::int64_t first,
+                                std::int64_t last,
+                                std::int64_t max_validation_samples) const;
+    /// Returns the samples of these windows, in their order.
+    BatchSource of_windows(std::vector<Window> windows) const;
+    /// Returns the numbers of the pairs of answers in a window, as in Batch::pair_numbers.
+    std::vector<std::int64_t> pairs_of(const Window& window) const;
+
   private:
     static std::int64_t num_tokens(const std::vector<SourcePart>& parts);
     DocumentRule documents() const { return {data_.reset_at_document, data_.document_token}; }

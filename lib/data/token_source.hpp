@@ -82,7 +82,7 @@ class TokenSource {
 
     /// Writes the pairs whose tokens are all in [begin, begin + length), in order; returns their number.
     ///
-    /// \param pairs  has room for length / min_pair_tokens pairs
+    /// \param pairs  has room for length / spec::min_pair_tokens pairs
     virtual std::size_t find_pairs(std::int64_t begin,
                                    std::int64_t length,
                                    std::span<AnswerPair> pairs) const;
