@@ -1,4 +1,4 @@
-/// Files of samples: conversations, or answers, as tokens with a mask of the tokens that count in the loss.
+/// Files of samples: conversations or answers as tokens, with a mask of the counted tokens.
 #pragma once
 
 #include <cstdint>
