@@ -25,10 +25,10 @@ struct SequenceLayout {
     std::int64_t seq = 0;          ///< tokens of a sequence
     std::int64_t num_trained = 0;  ///< the first sequences; the others are held out for validation
     std::int64_t num_held_out = 0;
-    std::int64_t num_samples = 0;  ///< samples in all sequences
+    std::int64_t num_samples = 0;  ///< samples, or pairs of samples, in all sequences
     std::int64_t num_filled = 0;   ///< tokens of samples; the other tokens are padding
-    std::int64_t num_cut = 0;      ///< samples whose end is missing, because they were too long
-    std::int64_t num_dropped = 0;  ///< samples that were left out, because they were too long
+    std::int64_t num_cut = 0;      ///< samples or pairs whose end is missing, because they were too long
+    std::int64_t num_dropped = 0;  ///< samples or pairs that were left out, because they were too long
 
     /// Returns the share of tokens that are not padding.
     double fill() const {
