@@ -29,7 +29,7 @@ Batch::Batch(std::int64_t num_sequences, std::int64_t length)
       positions(tokens.size()),
       samples(num_sequences, -1) {
     ZG_EXPECTS(num_sequences >= 1 && length >= 1);
-    const auto max_pairs = static_cast<std::size_t>(num_sequences * (length / min_pair_tokens));
+    const auto max_pairs = static_cast<std::size_t>(num_sequences * (length / spec::min_pair_tokens));
     pairs.reserve(max_pairs);
     pair_numbers.reserve(max_pairs);
 }
@@ -42,7 +42,7 @@ BatchSource::BatchSource(std::vector<Named> sources,
     ZG_EXPECTS(order_ != nullptr && vocab >= 1);
     for (const auto& source : sources_) {
         const auto layout = source.tokens->num_pairs() > 0 ? source.tokens->sequences() : std::nullopt;
-        const std::size_t room = layout ? layout->seq / min_pair_tokens : 0;
+        const std::size_t room = layout ? layout->seq / spec::min_pair_tokens : 0;
         found_pairs_.resize(std::max(found_pairs_.size(), room));
     }
 }
@@ -110,7 +110,7 @@ void BatchSource::append_pairs(Batch& batch, std::int64_t row, const Window& win
     const auto& source = sources_[window.source];
     const std::int64_t length = batch.seq - window.missing;
     // Only sources of programs that have pairs without a layout of sequences need more room here.
-    found_pairs_.resize(std::max<std::size_t>(found_pairs_.size(), length / min_pair_tokens));
+    found_pairs_.resize(std::max<std::size_t>(found_pairs_.size(), length / spec::min_pair_tokens));
     const auto found = source.tokens->find_pairs(window.first_token, length, found_pairs_);
     for (const auto& pair : std::span{found_pairs_}.first(found)) {
         const auto row_of_token = [&](std::int64_t token) {

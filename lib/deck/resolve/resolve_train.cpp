@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "deck/resolve/resolve.hpp"
+#include "deck/values/working_folder.hpp"
 #include "layout/families/adapters.hpp"
 
 namespace ziggurat::deck {

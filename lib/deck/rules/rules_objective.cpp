@@ -5,9 +5,10 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/text/message.hpp"
+#include "deck/messages/diagnostics.hpp"
 #include "deck/rules/each_source.hpp"
 #include "deck/rules/rules.hpp"
+#include "spec/token_format.hpp"
 
 namespace ziggurat::deck {
 namespace {

@@ -181,7 +181,7 @@ TEST(PackedPairs, AreFoundInAnyRange) {
     auto data = pair_data(folder / "a", 20);
     data.held_out = 0.2;
     const auto source = pack_pairs(folder / "a", data);
-    std::vector<AnswerPair> all(source->num_tokens() / min_pair_tokens);
+    std::vector<AnswerPair> all(source->num_tokens() / spec::min_pair_tokens);
     all.resize(source->find_pairs(0, source->num_tokens(), all));
     ASSERT_EQ(all.size(), 40U);
     std::vector<std::int32_t> ids(source->num_tokens());
@@ -197,7 +197,7 @@ TEST(PackedPairs, AreFoundInAnyRange) {
             std::ranges::copy_if(all, std::back_inserter(expected), [&](const AnswerPair& pair) {
                 return pair.chosen >= begin && pair.end <= begin + length;
             });
-            std::vector<AnswerPair> found(length / min_pair_tokens);
+            std::vector<AnswerPair> found(length / spec::min_pair_tokens);
             found.resize(source->find_pairs(begin, length, found));
             EXPECT_EQ(found, expected);
         }
