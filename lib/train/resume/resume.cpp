@@ -211,7 +211,7 @@ void load_again(const spec::RunSpec& spec,
                 const StateView& state,
                 Reporter& reporter) {
     if (resumed.is_from_scratch()) {
-        begin_from_scratch(spec, "", world, state, reporter);
+        begin_from_scratch(spec, "", world, state, reporter, "begins again with");
         return;
     }
     std::optional<checkpoint::CheckpointReader> chosen;  // on rank 0
