@@ -28,7 +28,7 @@ bool is_assistant(const ChatJson& message) {
 
 /// Sets the first token's mask, and checks that the loss has a target.
 ///
-/// \param answer  `chosen` or `rejected`; empty for a record that is no preference
+/// \param answer  `chosen` or `rejected`; empty: the record is not a preference
 void finish(EncodedSample& sample, std::string_view answer) {
     if (sample.ids.size() < 2) {
         throw Error{ErrorKind::deck, fmt::format("{} of {} token{}. Remove {}: a sample has 2 or more.",

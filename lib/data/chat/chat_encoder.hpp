@@ -34,7 +34,7 @@ struct EncodedSample {
 /// - from prefix rendering: those that begin inside of the turn, up to its end token. White space after an
 ///   added token at the end of a turn does not count.
 ///
-/// Of an answer of a preference, only its own turns count, or all of its tokens with loss_on all.
+/// The prompt of a preference never counts. Turns of its answer do, or with loss_on all its tokens.
 ///
 /// A text, and a pair of texts, begin with the begin token if the tokenizer adds one, and end with its
 /// document token.

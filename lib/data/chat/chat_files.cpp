@@ -57,10 +57,13 @@ class RecordEncoder {
             } catch (const UnusableTemplate&) {
                 throw;
             } catch (const Error& problem) {
-                if (problem.kind() != ErrorKind::deck || !skips_bad_records_) {
+                if (problem.kind() != ErrorKind::deck) {
                     throw Error{problem.kind(), at_line(batch.path, record.line, problem.what())};
                 }
                 encoded.records.push_back({record.line, {}, problem.what()});
+                if (!skips_bad_records_) {
+                    break;  // SampleOutput reports the first bad record, of either sort
+                }
             }
         }
         encoded.method = encoder_->span_method();

@@ -17,7 +17,7 @@ std::vector<ChatRecord> answers_after(const ChatRecord& prompt, const ChatJson& 
 /// Returns the answers of a record whose `prompt` is a text, as must be its answers.
 std::vector<ChatRecord> answers_to_text(const ChatJson& record);
 
-/// Returns the answers of a record with two whole conversations, whose prompt is their common beginning.
+/// Returns the answers of a record with two whole conversations; their prompt is the common beginning.
 ///
 /// An answer has at least one message.
 std::vector<ChatRecord> split_messages(const ChatJson& record);

@@ -155,7 +155,7 @@ TEST_F(SampleFiles, AreOfOneKind) {
     EXPECT_EQ(header.num_samples, 2);
     EXPECT_THAT(problems, ElementsAre("1the chosen and the rejected an", "3the record is no preference, b"));
 
-    auto chats = job("chats.jsonl", record("a") + "\n" + preference("a", "b"));
+    auto chats = job("chats.jsonl", record("a") + "\n" + preference("a", "b") + "{\n");
     EXPECT_THAT(
         deck_error_of([&] { write(chats); }),
         HasSubstr("chats.jsonl', line 2: the record is a preference, but the records before it are no "
