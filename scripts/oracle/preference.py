@@ -32,6 +32,9 @@ OBJECTIVES = {
     "ipo": {"kind": "ipo", "beta": 0.2, "label_smoothing": 0.0, "reference": "start"},
     "other_reference": {"kind": "dpo", "beta": 0.1, "label_smoothing": 0.0, "reference": "models/reference"},
 }
+# All pairs in each step, so the order of the pairs has no effect.
+ALL_PAIRS = {"steps": 3, "pairs": NUM_PAIRS,
+             "objective": {"kind": "ipo", "beta": 0.2, "label_smoothing": 0.0, "reference": "models/reference"}}
 EXACT_PREFIXES = ("policy/", "reference/", "samples/")
 HF_NAMES = {"embedding.token": "embed_tokens.weight", "final_norm.gain": "norm.weight",
             "attn_norm.gain": "input_layernorm.weight", "mlp_norm.gain": "post_attention_layernorm.weight",
@@ -137,9 +140,9 @@ def answer_weights(objective, policy, reference, num_counted):
     return slopes * torch.tensor([1.0, -1.0], dtype=policy.dtype) / len(margins)
 
 
-def pairs_of_step(step, num_pairs=NUM_PAIRS):
+def pairs_of_step(step, per_step, num_pairs):
     """Pairs of a step from 0, in the order of the file, which starts again at its end."""
-    return [(step * PAIRS_PER_STEP + k) % num_pairs for k in range(PAIRS_PER_STEP)]
+    return [(step * per_step + k) % num_pairs for k in range(per_step)]
 
 
 @torch.no_grad()
@@ -147,8 +150,9 @@ def reference_sums(model, weights, samples):
     return log_probability_sums(model, weights, samples)
 
 
-def train(model, initial, samples, objective, reference, weights_of=lambda trained: trained, optimizer=OPTIMIZER):
-    """Trains NUM_STEPS steps; returns a dict of lists with one value per step, each before its update.
+def train(model, initial, samples, objective, reference, *, weights_of=lambda trained: trained, optimizer=OPTIMIZER,
+          num_steps=NUM_STEPS, per_step=PAIRS_PER_STEP):
+    """Returns a dict of lists with one value per step, each before its update.
 
     `initial`: the trained tensors; `weights_of`: the model's weights as a function of them; `reference`: sums of
     log-probabilities [pairs, 2] of all pairs. `smallest_margin` is the smallest absolute difference of the rewards of a pair.
@@ -157,8 +161,8 @@ def train(model, initial, samples, objective, reference, weights_of=lambda train
     adam = adamw.make_optimizer(trained, optimizer)
     curves = {name: [] for name in ("losses", "gradient_norms", "reward_chosen", "reward_rejected", "reward_accuracy",
                                     "smallest_margin")}
-    for step in range(NUM_STEPS):
-        pairs = pairs_of_step(step, len(reference))
+    for step in range(num_steps):
+        pairs = pairs_of_step(step, per_step, len(reference))
         part = samples.of_pairs(pairs)
         adam.zero_grad()
         policy = log_probability_sums(model, weights_of(trained), part)
@@ -203,22 +207,23 @@ def make():
     tensors = {f"{folder}/{hf_name(n)}": w for folder, weights in folders.items() for n, w in weights.items()}
     tensors |= {"samples/tokens": samples.tokens[used], "samples/counts": samples.counts[used], "samples/begins": begins}
     print(f"preference_tiny: {NUM_PAIRS} pairs, {begins[-1]} tokens; PyTorch itself is off by")
-    for name, objective in OBJECTIVES.items():
+    trainings = {name: (objective, NUM_STEPS, PAIRS_PER_STEP) for name, objective in OBJECTIVES.items()}
+    trainings["all_pairs"] = ALL_PAIRS["objective"], ALL_PAIRS["steps"], NUM_PAIRS
+    for name, (objective, num_steps, per_step) in trainings.items():
         curves = {}
         for dtype in (torch.float64, torch.float32):
             policy, other = ({n: w.to(dtype) for n, w in folders[folder].items()} for folder in ("policy", "reference"))
             reference = reference_sums(MODEL, policy if objective["reference"] == "start" else other, samples)
-            curves[dtype] = train(MODEL, policy, samples, objective, reference)
+            curves[dtype] = train(MODEL, policy, samples, objective, reference, num_steps=num_steps, per_step=per_step)
         exact, single = curves[torch.float64], curves[torch.float32]
         gaps = {what: gap(single[what], curve) for what, curve in exact.items()}
         print(f"  {name}: loss {exact['losses'][0]:.4f} -> {exact['losses'][-1]:.4f}, norm {exact['gradient_norms'][0]:.3f}; "
               + ", ".join(f"{what} {value:.1e}" for what, value in gaps.items()))
-        # The margins of the first step are zero if the reference is the start; no accuracy is compared there.
+        # If the reference is the start, the margins of the first step are zero. Accuracies of other steps are compared.
         first = 1 if objective["reference"] == "start" else 0
         assert min(exact["smallest_margin"][first:]) > 5 * BOUND, "a pair's margin is too close to zero"
         assert all(value < BOUND / 2 for what, value in gaps.items() if what != "reward_accuracy"), "PyTorch is at the bound"
-        tensors |= {f"{name}/{what}": torch.tensor(curve, dtype=torch.float32) for what, curve in exact.items()
-                    if what != "smallest_margin"}
+        tensors |= {f"{name}/{what}": torch.tensor(curve, dtype=torch.float32) for what, curve in exact.items()}
     config = {"model": MODEL, "data": {"seq": SEQ}, "train": {"steps": NUM_STEPS, "global_batch": PAIRS_PER_STEP},
-              "optimizer": OPTIMIZER, "objectives": OBJECTIVES, "bound": BOUND}
+              "optimizer": OPTIMIZER, "objectives": OBJECTIVES, "all_pairs": ALL_PAIRS, "bound": BOUND}
     return config, tensors
