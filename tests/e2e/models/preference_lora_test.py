@@ -4,10 +4,12 @@ start, whose adapters are not zero.
 
   preference_lora_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 
-Runs by a Python with PyTorch, which scripts/setup.sh --tests makes in build/peers; without one it prints that and exits with 77.
+Runs by a Python with PyTorch, which scripts/setup.sh --tests makes in build/peers. Without one, it prints that and exits with
+77.
 Only a checkpoint gives a run its adapters, so the values are computed here, by scripts/oracle/preference.py.
 """
 
+import functools
 import pathlib
 import re
 import sys
@@ -74,16 +76,20 @@ def adapters_train_as_in_pytorch(chosen):
         for reference, weights in (("adapters_off", base), ("start", weights_of(adapters))):
             objective = {"kind": kind, "beta": beta, "label_smoothing": 0.0, "reference": reference}
             sums = preference.reference_sums(preference.MODEL, weights, samples)
-            runs[f"{kind}_{reference}"] = objective, preference.train(preference.MODEL, adapters, samples, objective, sums,
-                                                                      weights_of=weights_of, optimizer=place.oracle["optimizer"])
+            curves = preference.train(preference.MODEL, adapters, samples, objective, sums, weights_of=weights_of)
+            runs[f"{kind}_{reference}"] = objective, curves
     for kind in ("dpo", "ipo"):
         first, other = (runs[f"{kind}_{reference}"][1]["losses"][0] for reference in ("adapters_off", "start"))
         expect(abs(first - other) > 100 * place.oracle["bound"], f"{kind}: the adapters have no effect: {first} and {other}")
 
     init = "model.init={from: checkpoint, path: adapted}"
     cases = [(name, layout) for name in runs for layout in LAYOUTS if layout == "alone" or name.startswith("dpo")]
-    trained = concurrently(*(lambda name=name, layout=layout: place.train(
-        f"{name}_{layout}", runs[name][0], LORA, init, *LAYOUTS[layout][1], ranks=LAYOUTS[layout][0]) for name, layout in cases))
+
+    def train_case(name, layout):
+        ranks, settings = LAYOUTS[layout]
+        return place.train(f"{name}_{layout}", runs[name][0], LORA, init, *settings, ranks=ranks)
+
+    trained = concurrently(*(functools.partial(train_case, *case) for case in cases))
     for (name, layout), steps in zip(cases, trained):
         expect_curves(f"{name} on layout {layout}", steps, runs[name][1], place.oracle["bound"])
     say(f"adapters train as in PyTorch, in {len(cases)} runs")

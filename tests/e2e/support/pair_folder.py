@@ -65,7 +65,7 @@ class PairFolder(ProgramFolder):
         # JSON is YAML too.
         (self.folder / "deck.yaml").write_text(json.dumps({
             "deck_version": 1, "run": {"name": "preference", "resume": "never"},
-            "model": {"init": {"from": "hf", "path": "models/policy"}},
+            "model": {**self.oracle["model"], "init": {"from": "hf", "path": "models/policy"}},
             "data": {"tokenizer": "none", "seq": self.oracle["data"]["seq"], "shuffle": False, "packing": "none",
                      "train": [{"format": "chat", "path": "pairs.samples"}]},
             "train": {**self.oracle["train"], "micro_batch": 2}, "optimizer": self.oracle["optimizer"],
