@@ -1,7 +1,9 @@
-"""Makes tests/oracle/*: what PyTorch says a tiny model of several families computes, and AdamW with slow moments.
+"""Makes tests/oracle/*: results of PyTorch for a tiny model of several families, AdamW with slow moments, and training on
+pairs of answers.
 
   scripts/torch_python.sh scripts/oracle/make_oracles.py            writes the files
   scripts/torch_python.sh scripts/oracle/make_oracles.py --check    makes them anew and compares
+  scripts/torch_python.sh scripts/oracle/make_oracles.py NAME       only tests/oracle/NAME.*
 
 Everything is computed in float64 and rounded to float32 at the end. The same in PyTorch's float32, and in its
 bfloat16 autocast, must lie well within the bounds that the files state for ours. tests/oracle/README.md says what
@@ -15,7 +17,9 @@ import sys
 
 import torch
 
+import adamw
 import models
+import preference
 import tensor_file
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests" / "oracle"
@@ -97,23 +101,6 @@ SEEDS = {"gpt2_tiny": 20190214, "llama_tiny": 20230227, "gpt_neox_tiny": 2022041
          "olmo2_tiny": 20241231}
 
 
-def initial_weights(model, generator):
-    """Larger than a training would start from, so that attention is far from uniform; exact in bfloat16."""
-    weights = {}
-    for name, shape in models.shapes(model).items():
-        draw = torch.randn(shape, generator=generator)
-        if name.endswith(".gain"):
-            draw = 1 - models.FAMILIES[model["family"]].gain_offset + 0.2 * draw
-        elif len(shape) == 1:
-            draw = 0.1 * draw
-        elif name.startswith("embedding") or name == "head.weight":
-            draw = 0.3 * draw
-        else:
-            draw = draw * (2.0 if ".q." in name or ".k." in name else 1.0) / shape[1] ** 0.5
-        weights[name] = draw.to(torch.bfloat16)
-    return weights
-
-
 def make_batch(model, generator):
     """Documents of uneven length; about a fifth of the targets does not count."""
     extents = (BATCH["sequences"], BATCH["seq"])
@@ -153,22 +140,15 @@ def first_step(model, initial, batch, dtype, autocast=False):
 def train(model, initial, batch, dtype, autocast=False):
     """Ten steps of AdamW on the same batch: losses, gradient norms before clipping, final weights."""
     weights = {name: value.to(dtype).requires_grad_() for name, value in initial.items()}
-    groups = [
-        {"params": [w for w in weights.values() if w.dim() > 1], "weight_decay": ADAMW["weight_decay"]},
-        {"params": [w for w in weights.values() if w.dim() == 1], "weight_decay": 0.0},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=ADAMW["lr"], betas=ADAMW["betas"], eps=ADAMW["eps"])
+    optimizer = adamw.make_optimizer(weights, ADAMW)
     losses, norms = [], []
     for _ in range(NUM_STEPS):
         optimizer.zero_grad()
         loss = forward(model, weights, batch, autocast)[1]
         loss.backward()
-        norm = torch.stack([w.grad.square().sum() for w in weights.values()]).sum().sqrt()
-        for w in weights.values():
-            w.grad *= min(1.0, ADAMW["clip_norm"] / norm.item())
+        norms.append(adamw.clip_gradients(weights, ADAMW["clip_norm"]))
         optimizer.step()
         losses.append(loss.item())
-        norms.append(norm.item())
     return (torch.tensor(losses, dtype=torch.float64), torch.tensor(norms, dtype=torch.float64),
             {name: w.detach() for name, w in weights.items()})
 
@@ -202,7 +182,7 @@ def weights_gap(ours, oracle):
 def make(name):
     model = DECKS[name]
     generator = torch.Generator().manual_seed(SEEDS[name])
-    initial, batch = initial_weights(model, generator), make_batch(model, generator)
+    initial, batch = models.initial_weights(model, generator), make_batch(model, generator)
 
     outputs, gradients = first_step(model, initial, batch, torch.float64)
     losses, norms, final = train(model, initial, batch, torch.float64)
@@ -276,7 +256,7 @@ def compare(name, config, tensors):
         old = stored[tensor]
         scale = max(norm_of([fresh]), floor if tensor.startswith("gradient/") else 1e-30)
         gap = norm_of([old.double() - fresh.double()]) / scale
-        exact = tensor.startswith(("initial", "batch/", "gradients"))
+        exact = tensor.startswith(("initial", "batch/", "gradients", *preference.EXACT_PREFIXES))
         if gap > (0 if exact else 1e-6):
             yield f"{name}: {tensor} differs by {gap:.1e}"
 
@@ -284,12 +264,18 @@ def compare(name, config, tensors):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare with the committed files, write nothing")
-    check = parser.parse_args().check
+    parser.add_argument("names", nargs="*", metavar="NAME", help="files without their endings (default: all)")
+    chosen = parser.parse_args()
+    check = chosen.check
     torch.use_deterministic_algorithms(True)
+    torch.set_num_threads(1)  # the tensors are small
     problems = []
-    makers = {name: lambda name=name: make(name) for name in DECKS} | {"slow_moments": make_slow_moments}
-    for name, maker in makers.items():
-        config, tensors = maker()
+    makers = {name: lambda name=name: make(name) for name in DECKS} | {
+        "slow_moments": make_slow_moments, "preference_tiny": preference.make}
+    if unknown := set(chosen.names) - set(makers):
+        parser.error(f"no oracle is named {', '.join(sorted(unknown))}")
+    for name in chosen.names or makers:
+        config, tensors = makers[name]()
         if check:
             problems += compare(name, config, tensors)
         else:

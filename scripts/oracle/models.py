@@ -110,6 +110,23 @@ def shapes(model):
     return result
 
 
+def initial_weights(model, generator):
+    """Larger than a training would start from, so that attention is far from uniform; exact in bfloat16."""
+    weights = {}
+    for name, shape in shapes(model).items():
+        draw = torch.randn(shape, generator=generator)
+        if name.endswith(".gain"):
+            draw = 1 - FAMILIES[model["family"]].gain_offset + 0.2 * draw
+        elif len(shape) == 1:
+            draw = 0.1 * draw
+        elif name.startswith("embedding") or name == "head.weight":
+            draw = 0.3 * draw
+        else:
+            draw = draw * (2.0 if ".q." in name or ".k." in name else 1.0) / shape[1] ** 0.5
+        weights[name] = draw.to(torch.bfloat16)
+    return weights
+
+
 def rotate(x, positions, theta, fraction):
     """Rotary embedding of the first channels of a head, halves form: of n, channel i pairs with channel i + n / 2.
 

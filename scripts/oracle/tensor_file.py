@@ -32,10 +32,11 @@ def write(path, tensors):
 
 
 def read(path):
-    """Returns the dict that `write` was given."""
+    """Returns the dict that `write` was given; `__metadata__` of other writers is ignored."""
     with open(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(length))
+        header.pop("__metadata__", None)
         payload = file.read()
     tensors = {}
     for name, entry in header.items():

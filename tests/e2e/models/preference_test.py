@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Training on pairs of answers (DPO, IPO): losses, rewards and gradient norms of each step are those of PyTorch, on every
+layout, after a resume, and for every reference.
+
+  preference_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+
+scripts/oracle/preference.py has made the values, which are in tests/oracle/preference_tiny.*.
+"""
+
+import math
+import pathlib
+import re
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from pair_folder import PairFolder, concurrently
+from trainings import expect, run_script, say
+
+ON_NVME = "tiers.home={parameters: nvme, gradients: host, optimizer: nvme}"
+# The stored values that a layout is compared with, ranks, settings.
+LAYOUTS = {
+    "micro_batches": ("ipo", 1, ("train.micro_batch=1", "recompute.kind=full")),
+    "zero3": ("other_reference", 2, ("sharding.zero=3",)),
+    "tensor": ("ipo", 2, ("parallel.tensor=2", "parallel.sequence=true")),
+    "pipeline": ("smoothed", 2, ("parallel.pipeline=2", "train.micro_batch=1")),
+    "nvme": ("other_reference", 1, (ON_NVME, "tiers.nvme.paths=[nvme]", "tiers.chunk=4096")),
+    "host": ("smoothed", 2, ("sharding.zero=3", "train.micro_batch=1",
+                             "tiers.home={parameters: host, optimizer: host}")),
+}
+LORA = "train.lora={rank: 4, alpha: 8}"
+ADAPTED_STEPS = 3
+SAME = 1e-6  # of two computations of the same reference
+
+
+def objectives_are_those_of_pytorch(chosen):
+    place = PairFolder(chosen, "objectives")
+    objectives = place.oracle["objectives"]
+    runs = concurrently(*(lambda name=name: place.train(name, objectives[name]) for name in objectives))
+    for name, steps in zip(objectives, runs):
+        place.expect_oracle(name, steps, name)
+    say(f"{len(objectives)} objectives are those of PyTorch")
+
+
+def layouts_agree(chosen):
+    place = PairFolder(chosen, "layouts")
+    objectives = place.oracle["objectives"]
+    runs = concurrently(*(lambda run=run, name=name, ranks=ranks, settings=settings:
+                          place.train(run, objectives[name], *settings, ranks=ranks)
+                          for run, (name, ranks, settings) in LAYOUTS.items()))
+    for (run, (name, _, _)), steps in zip(LAYOUTS.items(), runs):
+        place.expect_oracle(f"{name} on layout {run}", steps, name)
+    say(f"{len(LAYOUTS)} layouts compute the same")
+
+
+def packed_pairs_agree(chosen):
+    """With all pairs in each step, the order of the pairs has no effect: packed sequences compute the same."""
+    place = PairFolder(chosen, "packed")
+    part = place.oracle["all_pairs"]
+    steps, pairs = f"train.steps={part['steps']}", part["pairs"]
+    text = "".join(place.call("check", "deck.yaml", f"train.objective={{kind: {part['objective']['kind']}}}",
+                              "data.packing=best_fit"))
+    found = re.search(r"(\d+) sequences? of", next(line for line in text.splitlines() if line.startswith("packing")))
+    expect(found and 1 < int(found[1]) < pairs, f"sequences with several pairs: {text}")
+    packed = ("data.packing=best_fit", f"train.global_batch={found[1]}", "train.micro_batch=1")
+    runs = {"one pair per sequence": ((f"train.global_batch={pairs}",), 1), "packed": (packed, 1),
+            "packed, two stages": ((*packed, "parallel.pipeline=2"), 2)}
+    results = concurrently(*(lambda run=run, settings=settings, ranks=ranks:
+                             place.train(run.replace(" ", "_"), part["objective"], steps, *settings, ranks=ranks)
+                             for run, (settings, ranks) in runs.items()))
+    for run, result in zip(runs, results):
+        place.expect_oracle(run, result, "all_pairs")
+    say(f"{pairs} pairs in {found[1]} sequences compute the same")
+
+
+def resumes_on_another_layout(chosen):
+    """The reference is that of the start, also if its stored log-probabilities have been removed."""
+    place = PairFolder(chosen, "resumed")
+    name = "smoothed"
+    objective = place.oracle["objectives"][name]
+    place.train("stored", objective, "train.steps=8", "checkpoint.every=8 steps")
+    shutil.copytree(place.folder / "stored", place.folder / "removed")
+    stored = [path for path in (place.folder / "removed").rglob("*reference*") if path.is_file()]
+    expect(stored, f"no file of the reference: {sorted((place.folder / 'removed').rglob('*'))}")
+    for path in stored:
+        path.unlink()
+    resume = ("run.resume=auto", "checkpoint.every=8 steps")
+    runs = {"stored": ("sharding.zero=3",), "removed": ("parallel.tensor=2",)}
+    results = concurrently(*(lambda run=run, settings=settings: place.train(run, objective, *resume, *settings, ranks=2)
+                             for run, settings in runs.items()))
+    for run, steps in zip(runs, results):
+        place.expect_oracle(f"resumed, reference {run}", steps, name)
+    say("resumed runs go on with the reference of the start")
+
+
+def adapters_have_their_references(chosen):
+    """Trained adapters: adapters_off is the base model, start is the model with these adapters."""
+    place = PairFolder(chosen, "adapters")
+    objective = place.oracle["objectives"]["dpo"]
+    place.train("adapted", objective, LORA, "optimizer.lr=0.02", f"train.steps={ADAPTED_STEPS}",
+                f"checkpoint.every={ADAPTED_STEPS} steps")
+    init = "model.init={from: checkpoint, path: adapted}"
+    references = {"off": "adapters_off", "base": "models/policy", "start": "start", "checkpoint": "adapted"}
+    runs = dict(zip(references, concurrently(*(
+        lambda run=run, reference=reference: place.train(run, objective | {"reference": reference}, LORA, init,
+                                                         f"train.steps={ADAPTED_STEPS}")
+        for run, reference in references.items()))))
+    for one, other in (("off", "base"), ("start", "checkpoint")):
+        for ours, theirs in zip(runs[one], runs[other], strict=True):
+            for key in ("loss", "reward_chosen", "reward_rejected", "grad_norm"):
+                expect(abs(ours[key] - theirs[key]) <= SAME * max(1, abs(theirs[key])),
+                       f"{key} of step {ours['step']} is {ours[key]} with reference {references[one]} and {theirs[key]} "
+                       f"with {references[other]}")
+    first = {run: steps[0] for run, steps in runs.items()}
+    expect(abs(first["start"]["loss"] - math.log(2)) <= SAME and abs(first["off"]["loss"] - math.log(2)) > 1000 * SAME and
+           abs(first["off"]["reward_chosen"]) > 1000 * SAME, f"the adapters have no effect: {first}")
+    say("adapters_off is the base, start is the model with its adapters")
+
+
+if __name__ == "__main__":
+    run_script(__doc__, objectives_are_those_of_pytorch, layouts_agree, packed_pairs_agree, resumes_on_another_layout,
+               adapters_have_their_references)
