@@ -73,6 +73,20 @@ Json packing_json(const PackedSources& packed) {
     return json;
 }
 
+/// Returns the preference objective; null without one.
+Json objective_json(const spec::Objective& objective) {
+    if (!objective.has_pairs()) {
+        return nullptr;
+    }
+    constexpr std::array references{"start", "adapters_off"};
+    return {{"kind", objective.kind == spec::ObjectiveKind::ipo ? "ipo" : "dpo"},
+            {"beta", objective.beta},
+            {"label_smoothing", objective.label_smoothing},
+            {"reference", objective.reference == spec::ReferenceKind::path
+                              ? objective.reference_path
+                              : references.at(static_cast<std::size_t>(objective.reference))}};
+}
+
 Json batch_json(const spec::RunSpec& run, const Epochs& epochs) {
     Json by_source = Json::array();
     for (const auto& of_source : epochs) {
@@ -213,6 +227,7 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["run"] = {{"name", run.run.name}, {"dir", run.run.dir}};
         json["machine"] = answer.loaded->machine.name;
         json["model"] = model_json(run);
+        json["objective"] = objective_json(run.train.objective);
         json["batch"] = batch_json(run, answer.epochs);
         json["packing"] = packing_json(answer.packed);
         json["layout"] = layout_json(run);

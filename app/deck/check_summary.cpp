@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include "app/deck/check.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/units.hpp"
 #include "deck/values/quantities.hpp"
 #include "layout/counts.hpp"
 #include "layout/node_groups.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "spec/home_text.hpp"
+#include "spec/objective_text.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -29,6 +31,12 @@ std::string size_line(const spec::RunSpec& run) {
                        format_grouped(all),
                        trained == all ? "" : fmt::format(" ({} of them trained)", format_grouped(trained)),
                        format_count(flops), layout::flops_formula(run), format_bytes(state.total()));
+}
+
+/// Returns the preference objective; empty without one.
+std::string objective_line(const spec::RunSpec& run) {
+    const auto text = spec::objective_text(run.train.objective);
+    return text.empty() ? "" : fmt::format("objective {}\n", printable(text));
 }
 
 std::string batch_line(const spec::RunSpec& run, const Epochs& epochs) {
@@ -88,8 +96,8 @@ std::string save_line(const spec::RunSpec& run) {
 }  // namespace
 
 std::string summary(const spec::RunSpec& run, const Epochs& epochs) {
-    return model_line(run) + size_line(run) + batch_line(run, epochs) + layout_line(run) + nodes_line(run) +
-           homes_line(run) + save_line(run);
+    return model_line(run) + size_line(run) + objective_line(run) + batch_line(run, epochs) +
+           layout_line(run) + nodes_line(run) + homes_line(run) + save_line(run);
 }
 
 }  // namespace ziggurat::app

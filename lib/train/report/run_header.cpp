@@ -18,6 +18,7 @@
 #include "layout/node_groups.hpp"
 #include "spec/budgets.hpp"
 #include "spec/home_text.hpp"
+#include "spec/objective_text.hpp"
 #include "train/ops/throttle.hpp"
 #include "train/report/banner.hpp"
 #include "train/step/gather_placements.hpp"
@@ -164,6 +165,10 @@ void print_run_header(const spec::RunSpec& spec,
     if (auto text = nodes_line(spec, positions, nodes); !text.empty()) {
         const auto layout = std::ranges::find(entries, "layout", &BannerEntry::label);
         entries.insert(layout + 1, {"nodes", std::move(text)});
+    }
+    if (auto text = spec::objective_text(spec.train.objective); !text.empty()) {
+        entries.insert(std::ranges::find(entries, "data", &BannerEntry::label),
+                       {"objective", std::move(text)});
     }
     if (const auto throttle = describe(spec.debug.throttle); !throttle.empty()) {
         entries.push_back({"throttle", throttle + " (debug.throttle)"});

@@ -80,10 +80,12 @@ EXPECTED = {
         (r"ziggurat tokenize chats\.jsonl --chat", Expected(r"6 records", r"prefix rendering")),
         (r"ziggurat inspect chats\.samples", Expected(r"⟦A program that trains language models\.<\|im_end\|>⟧")),
         (r"ziggurat check runs/qwen/deck\.yaml", Expected(r"FITS", r"^packing ")),
-        (r"mpirun -n 2 ziggurat train runs/qwen/deck\.yaml", Expected(r"finished: 200 steps, runs/qwen-tuned")),
+        (r"mpirun -n 2 ziggurat train runs/qwen/deck\.yaml 'data", Expected(r"finished: 200 steps, runs/qwen-tuned")),
         (r"ziggurat sample runs/qwen-tuned --chat", Expected(r"^Start it again with the same run\.dir\.$")),
         (r"ziggurat export runs/qwen-tuned", Expected(r"models/qwen-tuned .*tokenizer\.json")),
         (r"python3 -c 'from transformers", Expected(r"^answer: Start it again with the same run\.dir\.$")),
+        (r"mpirun -n 2 ziggurat train runs/qwen/deck\.yaml run\.dir=runs/qwen-dpo",
+         Expected(r"step +10/10 .*margin +\d.* acc +100%", r"finished: 10 steps, runs/qwen-dpo")),
     ],
     "howto": ENVIRONMENT + [
         (r"mkdir -p texts", Expected(quick=True)),

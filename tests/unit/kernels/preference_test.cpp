@@ -10,6 +10,8 @@
 namespace ziggurat::kernels {
 namespace {
 
+using test::test_stream;
+
 constexpr std::int64_t rows = 70;
 
 struct Pairs {
