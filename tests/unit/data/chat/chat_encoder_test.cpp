@@ -157,16 +157,24 @@ TEST_F(ChatEncoding, CountsTheTurnsOfAnAnswerAndNeverThePrompt) {
         EXPECT_THAT(counted_answers(marked_chatml, tool_preference, loss_on).back(),
                     HasSubstr("<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\n[bad<|im_end|>]\n"));
     }
-    const std::string marked_prompt =
-        "{% for m in messages %}<|im_start|>{{ m.role }}\n{% generation %}{{ m.content }}<|im_end|>"
-        "{% endgeneration %}{{ '\n' }}{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% "
+}
+
+TEST_F(ChatEncoding, CountsAllTokensOfAnAnswerEvenOutsideOfGenerationBlocks) {
+    const std::string with_blocks =
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n>{% generation %}{{ m.content }}"
+        "{% endgeneration %}<|im_end|>{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% "
         "endif %}";
-    for (const auto& text : {chatml, marked_prompt}) {
-        EXPECT_THAT(counted_answers(text, tool_preference, LossOn::all),
-                    ElementsAre(prompt + "[call<|im_end|>\n<|im_start|>tool\n5<|im_end|>\n"
-                                         "<|im_start|>assistant\nyes<|im_end|>\n]",
-                                prompt + "[bad<|im_end|>\n]"));
-    }
+    EXPECT_THAT(counted_answers(chatml, tool_preference, LossOn::all).back(),
+                HasSubstr("r<|im_end|>\n<|im_start|>assistant\n[bad<|im_end|>\n]"));
+    EXPECT_THAT(
+        counted_answers(with_blocks, tool_preference, LossOn::all),
+        ElementsAre("<|im_start|>user\n>q<|im_end|><|im_start|>assistant\n>no<|im_end|><|im_start|>user\n>r"
+                    "<|im_end|><|im_start|>assistant\n[>call<|im_end|><|im_start|>tool\n>5<|im_end|>"
+                    "<|im_start|>assistant\n>yes<|im_end|>]",
+                    "<|im_start|>user\n>q<|im_end|><|im_start|>assistant\n>no<|im_end|><|im_start|>user\n>r"
+                    "<|im_end|><|im_start|>assistant\n[>bad<|im_end|>]"));
+    EXPECT_THAT(counted_answers(with_blocks, tool_preference, LossOn::assistant).back(),
+                HasSubstr(">[bad]<|im_end|>"));
 }
 
 TEST_F(ChatEncoding, CountsTheAnswersOfATextAndItsEnd) {
