@@ -79,10 +79,7 @@ def resumes_on_another_layout(chosen):
     objective = place.oracle["objectives"][name]
     place.train("stored", objective, "train.steps=8", "checkpoint.every=8 steps")
     shutil.copytree(place.folder / "stored", place.folder / "removed")
-    stored = [path for path in (place.folder / "removed").rglob("reference.scores") if path.is_file()]
-    expect(stored, f"no file of the reference: {sorted((place.folder / 'removed').rglob('*'))}")
-    for path in stored:
-        path.unlink()
+    (place.folder / "removed" / "reference.scores").unlink()
     resume = ("run.resume=auto", "checkpoint.every=8 steps")
     runs = {"stored": ("sharding.zero=3",), "removed": ("parallel.tensor=2",)}
     results = concurrently(*(partial(place.train, run, objective, *resume, *settings, ranks=2)
