@@ -15,6 +15,7 @@
 #include "base/text/printable.hpp"
 #include "checkpoint/catalogue/catalogue.hpp"
 #include "comm/control.hpp"
+#include "data/chat/open_chat.hpp"
 #include "data/corpus.hpp"
 #include "data/encoded_text.hpp"
 #include "data/file_probe.hpp"
@@ -95,6 +96,7 @@ spec::Data named_data(const EvalOptions& options, const spec::RunSpec& run) {
                                 format)};
     }
     data.held_out = 0;
+    data.has_pairs = false;
     data.train.clear();
     data.packing = data.reset_at_document ? spec::SamplePacking::best_fit : spec::SamplePacking::none;
     data.validation = {{.format = spec::token_format_of(format).value(),
@@ -116,6 +118,29 @@ spec::Data own_data(const spec::RunSpec& run) {
     }
     data.train.clear();
     return data;
+}
+
+/// Rejects pairs of answers, which have a loss of their own.
+///
+/// \param options  with --data, its format decides; else the run
+void expect_no_pairs(const EvalOptions& options, const spec::RunSpec& run, const spec::Data& data) {
+    if (takes_own_data(options)) {
+        if (run.data.has_pairs) {
+            throw Error{ErrorKind::deck,
+                        "eval measures the loss of next tokens, and the run trains on pairs of answers (its "
+                        "train.objective.kind is dpo or ipo). Give text or conversations with --data FILE."};
+        }
+        return;
+    }
+    const auto& source = data.validation.front();
+    const bool has_pairs = source.format == spec::TokenFormat::chat &&
+                           data::open_chat(data, source, "data.validation[0].path")->has_pairs();
+    if (has_pairs) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("--data: eval measures the loss of next tokens, and '{}' holds pairs of "
+                                "answers. Name text or conversations.",
+                                printable(options.data))};
+    }
 }
 
 /// Replaces the deck keys in `message` by the options of this command.
@@ -219,6 +244,7 @@ data::Corpus open_data(const EvalOptions& options, const spec::RunSpec& run) {
     const bool is_own = takes_own_data(options);
     const auto data = is_own ? own_data(run) : named_data(options, run);
     try {
+        expect_no_pairs(options, run, data);
         return {data, run.model.vocab, run.run.seed,
                 is_own ? data::OpenSource{data::open_source} : open_named,
                 is_own ? data::Rest::left_out : data::Rest::included};

@@ -105,19 +105,27 @@ std::string loss_on_of(const SampleFile& file) {
     return word.empty() ? fmt::format("{}", file.header().loss_on) : word;
 }
 
+/// Returns `chosen` or `rejected`.
+const char* answer_of(std::int64_t sample) {
+    return sample % 2 == 0 ? "chosen" : "rejected";
+}
+
 std::string text_of(const SampleFile& file, std::int64_t number, const data::TextTokenizer* tokenizer) {
     const auto& header = file.header();
     const double share =
         100 * static_cast<double>(header.num_counted) / static_cast<double>(header.num_tokens);
     const bool has_colours = screen_of_output().has_colours();
     return fmt::format(
-        "file        {}\nformat      chat (begins with ZGSAMPLE, version {})\nsamples     {}\n"
+        "file        {}\nformat      chat (begins with ZGSAMPLE, version {})\nsamples     {}{}\n"
         "tokens      {}, {} of them count in the loss ({:.1f} %)\nloss on     {}\n"
-        "tokenizer   {}\ntemplate    {}\nsample {}    {}\n{}\n",
+        "tokenizer   {}\ntemplate    {}\nsample {}    {}{}\n{}\n",
         printable(file.file().path()), header.version, format_grouped(header.num_samples),
+        header.has_pairs() ? fmt::format(" ({} pairs of answers)", format_grouped(header.num_samples / 2))
+                           : "",
         format_grouped(header.num_tokens), format_grouped(header.num_counted), share, loss_on_of(file),
         data::hash_text(header.tokenizer_hash),
         header.template_hash == 0 ? "none" : data::hash_text(header.template_hash), number,
+        header.has_pairs() ? fmt::format("{} answer of pair {}; ", answer_of(number), number / 2) : "",
         has_colours ? "the coloured tokens count in the loss"
                     : "the tokens between ⟦ and ⟧ count in the loss",
         marked(spans_of(sample_at(file, number), tokenizer), has_colours));
@@ -130,17 +138,22 @@ std::string json_of(const SampleFile& file, std::int64_t number, const data::Tex
     for (const auto& span : spans_of(sample, tokenizer)) {
         spans.push_back({{"text", span.text}, {"counts", span.counts}});
     }
-    const Json json{
+    Json json{
         {"format", "chat"},
         {"path", file.file().path()},
         {"version", header.version},
         {"samples", header.num_samples},
+        {"pairs", header.has_pairs() ? Json(header.num_samples / 2) : Json(nullptr)},
         {"tokens", header.num_tokens},
         {"counted", header.num_counted},
         {"loss_on", loss_on_of(file)},
         {"tokenizer_hash", data::hash_text(header.tokenizer_hash)},
         {"template_hash", data::hash_text(header.template_hash)},
         {"sample", {{"number", number}, {"ids", sample.ids}, {"counts", sample.counts}, {"spans", spans}}}};
+    if (header.has_pairs()) {
+        json["sample"]["pair"] = number / 2;
+        json["sample"]["answer"] = answer_of(number);
+    }
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -62,6 +62,7 @@ Json packing_json(const PackedSources& packed) {
     Json json = Json::array();
     for (const auto& [source, of] : packed) {
         json.push_back({{"source", source},
+                        {"pairs", of.has_pairs},
                         {"samples", of.samples},
                         {"cut", of.cut},
                         {"dropped", of.dropped},

@@ -38,6 +38,13 @@ const char* text_of(data::SpanMethod method) {
     return "";
 }
 
+/// Returns `1 record`, or `12 pairs of answers`.
+std::string records_of(const data::SampleFileHeader& header) {
+    const auto count = header.has_pairs() ? header.num_samples / 2 : header.num_samples;
+    return fmt::format("{} {}{}{}", format_grouped(count), header.has_pairs() ? "pair" : "record",
+                       count == 1 ? "" : "s", header.has_pairs() ? " of answers" : "");
+}
+
 /// Counts skipped records, and prints the first ones.
 class SkippedRecords {
   public:
@@ -91,16 +98,16 @@ int tokenize_chat(const TokenizeOptions& options) {
     progress.end();
     skipped.end();
     const auto seconds = seconds_between(begin_ns, monotonic_ns());
-    fmt::print(
-        "{}  {} record{}, {} tokens, {} of them count in the loss{}\nmask  {}, {}; in {}, {} tokens/s\n",
-        printable(output), format_grouped(made.num_samples), made.num_samples == 1 ? "" : "s",
-        format_grouped(made.num_tokens), format_grouped(made.num_counted),
-        skipped.count() == 0 ? ""
-                             : fmt::format("; {} bad record{} skipped", format_grouped(skipped.count()),
-                                           skipped.count() == 1 ? "" : "s"),
-        spec::word_of(job.loss_on), method ? text_of(*method) : "without a template",
-        format_duration(seconds),
-        format_grouped(static_cast<std::int64_t>(static_cast<double>(made.num_tokens) / seconds)));
+    fmt::print("{}  {}, {} tokens, {} of them count in the loss{}\nmask  {}, {}; in {}, {} tokens/s\n",
+               printable(output), records_of(made), format_grouped(made.num_tokens),
+               format_grouped(made.num_counted),
+               skipped.count() == 0
+                   ? ""
+                   : fmt::format("; {} bad record{} skipped", format_grouped(skipped.count()),
+                                 skipped.count() == 1 ? "" : "s"),
+               spec::word_of(job.loss_on), method ? text_of(*method) : "without a template",
+               format_duration(seconds),
+               format_grouped(static_cast<std::int64_t>(static_cast<double>(made.num_tokens) / seconds)));
     return 0;
 }
 

@@ -53,7 +53,8 @@ deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source
                         .dropped = packed->num_dropped,
                         .trained = packed->num_trained,
                         .held_out = packed->num_held_out,
-                        .fill = packed->fill()};
+                        .fill = packed->fill(),
+                        .has_pairs = opened->num_pairs() > 0};
     }
     if (auto doubt = data::check_format(source, *opened)) {
         facts.doubt = {std::move(doubt->path), std::move(doubt->reason), std::move(doubt->remedy)};

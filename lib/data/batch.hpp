@@ -17,9 +17,6 @@ struct PairRows {
     bool operator==(const PairRows&) const = default;
 };
 
-/// Minimum number of tokens of a pair of answers.
-inline constexpr std::int64_t min_pair_tokens = 4;
-
 /// Sequences of one length. Allocated once and refilled for every micro-batch.
 struct Batch {
     Batch(std::int64_t batch, std::int64_t seq);
@@ -35,7 +32,7 @@ struct Batch {
     std::vector<std::int32_t> positions;
     std::vector<std::int64_t> samples;  ///< [batch] global index; -1: no sample, fully masked
     std::int64_t num_targets = 0;       ///< number of ones in mask
-    /// Pairs of answers, in the order of their rows; up to batch * seq / min_pair_tokens.
+    /// Pairs of answers, in the order of their rows; up to batch * (seq / spec::min_pair_tokens).
     std::vector<PairRows> pairs;
     std::vector<std::int64_t> pair_numbers;  ///< of each pair of `pairs`, unique over all sources
 };

@@ -29,6 +29,9 @@ Batch::Batch(std::int64_t num_sequences, std::int64_t length)
       positions(tokens.size()),
       samples(num_sequences, -1) {
     ZG_EXPECTS(num_sequences >= 1 && length >= 1);
+    const auto max_pairs = static_cast<std::size_t>(num_sequences * (length / spec::min_pair_tokens));
+    pairs.reserve(max_pairs);
+    pair_numbers.reserve(max_pairs);
 }
 
 BatchSource::BatchSource(std::vector<Named> sources,
@@ -37,11 +40,18 @@ BatchSource::BatchSource(std::vector<Named> sources,
                          std::int64_t vocab)
     : sources_{std::move(sources)}, order_{std::move(order)}, documents_{documents}, vocab_{vocab} {
     ZG_EXPECTS(order_ != nullptr && vocab >= 1);
+    for (const auto& source : sources_) {
+        const auto layout = source.tokens->num_pairs() > 0 ? source.tokens->sequences() : std::nullopt;
+        const std::size_t room = layout ? layout->seq / spec::min_pair_tokens : 0;
+        found_pairs_.resize(std::max(found_pairs_.size(), room));
+    }
 }
 
 void BatchSource::fill(Batch& batch, std::int64_t first_sample) const {
     ZG_EXPECTS(first_sample >= 0);
     batch.num_targets = 0;
+    batch.pairs.clear();
+    batch.pair_numbers.clear();
     for (std::int64_t row = 0; row < batch.batch; ++row) {
         fill_row(batch, row, first_sample + row);
         const auto mask = row_of(batch.mask, row, batch.seq);
@@ -66,7 +76,7 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row, std::int64_t sample) 
     }
     batch.samples[row] = sample;
     const Window window = order_->window(sample);
-    const auto& [source, key, name] = sources_[window.source];
+    const auto& [source, key, name, first_pair] = sources_[window.source];
     const std::size_t count = batch.seq - window.missing;
     source->read(window.first_token, tokens.first(count));
     std::copy(tokens.begin() + 1, tokens.begin() + static_cast<std::ptrdiff_t>(count), targets.begin());
@@ -86,6 +96,30 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row, std::int64_t sample) 
         mask_uncounted(batch, row, window);
     }
     std::ranges::fill(mask.subspan(count), std::uint8_t{0});
+    if (source->num_pairs() > 0) {
+        append_pairs(batch, row, window);
+    }
+}
+
+std::int64_t BatchSource::num_pairs() const {
+    return std::transform_reduce(sources_.begin(), sources_.end(), std::int64_t{0}, std::plus{},
+                                 [](const Named& source) { return source.tokens->num_pairs(); });
+}
+
+void BatchSource::append_pairs(Batch& batch, std::int64_t row, const Window& window) const {
+    const auto& source = sources_[window.source];
+    const std::int64_t length = batch.seq - window.missing;
+    // Only sources of programs that have pairs without a layout of sequences need more room here.
+    found_pairs_.resize(std::max<std::size_t>(found_pairs_.size(), length / spec::min_pair_tokens));
+    const auto found = source.tokens->find_pairs(window.first_token, length, found_pairs_);
+    for (const auto& pair : std::span{found_pairs_}.first(found)) {
+        const auto row_of_token = [&](std::int64_t token) {
+            return static_cast<std::int32_t>(row * batch.seq + token - window.first_token);
+        };
+        batch.pairs.push_back(
+            {row_of_token(pair.chosen), row_of_token(pair.rejected), row_of_token(pair.end)});
+        batch.pair_numbers.push_back(source.first_pair + pair.number);
+    }
 }
 
 bool BatchSource::has_masked_targets() const {

@@ -28,7 +28,8 @@ struct DocumentRule {
 /// start token is a normal target, because it ends the previous document. The rest of a document at the
 /// beginning of a window counts as a separate document.
 ///
-/// Pairs of answers of a window are listed in the batch, where their numbers begin at the source's first_pair.
+/// Pairs of answers of a window are listed in the batch, where their numbers begin at the source's
+/// first_pair.
 class BatchSource {
   public:
     /// A source and its path in the deck.
@@ -48,6 +49,8 @@ class BatchSource {
     std::int64_t num_samples() const { return order_->num_samples(); }
 
     std::size_t num_sources() const { return sources_.size(); }
+    /// Returns the number of pairs of answers of all sources.
+    std::int64_t num_pairs() const;
     const std::string& name_of(std::size_t source) const { return sources_.at(source).name; }
     /// Returns the source of a sample, below num_sources(). Allocates no memory.
     std::size_t source_of(std::int64_t sample) const { return order_->window(sample).source; }
@@ -59,6 +62,7 @@ class BatchSource {
     ///
     /// Rows beyond num_samples() are fully masked.
     ///
+    /// Thread: not thread-safe
     /// Errors: Error{deck} at a token that is not in the vocabulary
     void fill(Batch& batch, std::int64_t first_sample) const;
 
@@ -66,11 +70,13 @@ class BatchSource {
     void fill_row(Batch& batch, std::int64_t row, std::int64_t sample) const;
     void mask_uncounted(Batch& batch, std::int64_t row, const Window& window) const;
     void cut_at_documents(Batch& batch, std::int64_t row, const Window& window) const;
+    void append_pairs(Batch& batch, std::int64_t row, const Window& window) const;
 
     std::vector<Named> sources_;
     std::unique_ptr<const SampleOrder> order_;
     DocumentRule documents_;
     std::int64_t vocab_;
+    mutable std::vector<AnswerPair> found_pairs_;  // of one row
 };
 
 }  // namespace ziggurat::data

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <string>
 
+#include "base/contract.hpp"
 #include "base/error.hpp"
 #include "data/encoded_text.hpp"
 #include "data/pack/open_arranged.hpp"
@@ -75,6 +78,8 @@ void expect_documents(const TokenSource& tokens, const DocumentRule& rule, const
 Corpus::Corpus(
     const spec::Data& data, std::int64_t vocab, std::uint64_t seed, const OpenSource& open_tokens, Rest rest)
     : data_{data}, vocab_{vocab}, seed_{seed}, rest_{rest} {
+    // Answers attend to their own tokens only.
+    ZG_EXPECTS(!data.has_pairs || data.reset_at_document);
     std::unique_ptr<const TextTokenizer> tokenizer;
     const auto open = [&](const spec::Source& source, const std::string& key, double held_out) {
         if (source.format == spec::TokenFormat::text && data.tokenizer.has_file()) {
@@ -86,7 +91,10 @@ Corpus::Corpus(
         } else {
             sources_.push_back({open_tokens(source, key), key, source.name});
         }
-        expect_documents(*sources_.back().tokens, documents(), key);
+        auto& opened = sources_.back();
+        expect_kind(*opened.tokens, data, source, key);
+        expect_documents(*opened.tokens, documents(), key);
+        opened.first_pair = num_pairs() - opened.tokens->num_pairs();
         return static_cast<int>(sources_.size()) - 1;
     };
     for (std::size_t i = 0; i < data.train.size(); ++i) {
@@ -113,19 +121,24 @@ Corpus::Corpus(
 }
 
 void Corpus::check_tokens(std::int64_t limit) const {
-    for (const auto& [tokens, key, name] : sources_) {
+    for (const auto& [tokens, key, name, first_pair] : sources_) {
         check_vocabulary(*tokens, 0, std::min(limit, tokens->num_tokens()), vocab_, key);
     }
 }
 
 std::vector<NamedFile> Corpus::files() const {
     std::vector<NamedFile> files;
-    for (const auto& [tokens, key, name] : sources_) {
+    for (const auto& [tokens, key, name, first_pair] : sources_) {
         for (const SourceFile& file : tokens->files()) {
             files.push_back({key, file});
         }
     }
     return files;
+}
+
+std::int64_t Corpus::num_pairs() const {
+    return std::transform_reduce(sources_.begin(), sources_.end(), std::int64_t{0}, std::plus{},
+                                 [](const auto& source) { return source.tokens->num_pairs(); });
 }
 
 std::int64_t Corpus::num_tokens(const std::vector<SourcePart>& parts) {

@@ -15,6 +15,9 @@ namespace ziggurat::data {
 ///
 /// The last `held_out` share of each training source is never trained on. It is validated after the
 /// validation sources.
+///
+/// Pairs of answers are numbered over all sources: first those of training sources, then those of validation
+/// sources.
 class Corpus {
   public:
     /// Opens all sources. If the tokenizer is a file, text is encoded here.
@@ -24,8 +27,8 @@ class Corpus {
     /// \param open  opens all other sources
     /// \param rest  of the validated parts; if it is included, two tokens are enough
     /// Errors: Error{deck} that begins with the source's key if the source is missing, has a wrong format, is
-    ///         too short for one sequence, or has no document positions although documents must be separated;
-    ///         errors of `open` and of open_tokenizer()
+    ///         too short for one sequence, has no document positions although documents must be separated,
+    ///         or has no pairs of answers although data.has_pairs, or the reverse; errors of `open` and of open_tokenizer()
     Corpus(const spec::Data& data,
            std::int64_t vocab,
            std::uint64_t seed,
@@ -46,6 +49,9 @@ class Corpus {
     std::int64_t num_training_tokens() const { return num_tokens(training_); }
     std::int64_t num_validation_tokens() const { return num_tokens(validation_); }
 
+    bool has_pairs() const { return num_pairs() > 0; }
+    std::int64_t num_pairs() const;
+
     /// Returns the order of training samples of a new run with `global_batch` samples per step.
     ///
     /// The order depends on that number only if weights change.
@@ -59,6 +65,16 @@ class Corpus {
     ///
     /// Empty if the deck has no validation data.
     BatchSource validation(std::int64_t max_samples) const;
+
+    /// Returns each window once that training samples [first, last) of an order or validation() have, sorted.
+    std::vector<Window> windows(const DataOrderState& order,
+                                std::int64_t first,
+                                std::int64_t last,
+                                std::int64_t max_validation_samples) const;
+    /// Returns the samples of these windows, in their order.
+    BatchSource of_windows(std::vector<Window> windows) const;
+    /// Returns the numbers of the pairs of answers in a window, as in Batch::pair_numbers.
+    std::vector<std::int64_t> pairs_of(const Window& window) const;
 
   private:
     static std::int64_t num_tokens(const std::vector<SourcePart>& parts);

@@ -25,10 +25,10 @@ struct SequenceLayout {
     std::int64_t seq = 0;          ///< tokens of a sequence
     std::int64_t num_trained = 0;  ///< the first sequences; the others are held out for validation
     std::int64_t num_held_out = 0;
-    std::int64_t num_samples = 0;  ///< samples in all sequences
+    std::int64_t num_samples = 0;  ///< samples, or pairs of samples, in all sequences
     std::int64_t num_filled = 0;   ///< tokens of samples; the other tokens are padding
-    std::int64_t num_cut = 0;      ///< samples whose end is missing, because they were too long
-    std::int64_t num_dropped = 0;  ///< samples that were left out, because they were too long
+    std::int64_t num_cut = 0;      ///< samples or pairs whose end is missing, because they were too long
+    std::int64_t num_dropped = 0;  ///< samples or pairs that were left out, because they were too long
 
     /// Returns the share of tokens that are not padding.
     double fill() const {
@@ -82,7 +82,7 @@ class TokenSource {
 
     /// Writes the pairs whose tokens are all in [begin, begin + length), in order; returns their number.
     ///
-    /// \param pairs  has room for length / min_pair_tokens pairs
+    /// \param pairs  has room for length / spec::min_pair_tokens pairs
     virtual std::size_t find_pairs(std::int64_t begin,
                                    std::int64_t length,
                                    std::span<AnswerPair> pairs) const;

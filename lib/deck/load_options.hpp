@@ -34,6 +34,7 @@ struct SourceFacts {
         std::int64_t samples = 0, cut = 0, dropped = 0;
         std::int64_t trained = 0, held_out = 0;  ///< sequences
         double fill = 0;                         ///< share of tokens that are not padding
+        bool has_pairs = false;                  ///< samples, cut and dropped count pairs of answers
     };
     std::optional<Packed> packed = {};
     std::vector<std::string> files = {};  ///< files with its tokens, in order

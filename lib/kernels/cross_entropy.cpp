@@ -94,14 +94,16 @@ void cross_entropy_tile_gradient(const device::Stream& stream,
                                  std::int64_t vocab,
                                  VectorAddress<const std::int32_t> targets,
                                  VectorAddress<const std::uint8_t> mask,
+                                 VectorAddress<const float> weights,
                                  VectorAddress<const LossStatistics> statistics,
                                  ObjectAddress<const StepInputs> inputs,
                                  const LogitTransform& transform) {
     ZG_EXPECTS(is_valid(transform));
     ZG_EXPECTS(statistics.size() == logits.extent(0) && vocab > 0 && !inputs.empty());
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
-    launch<cross_entropy_tile_gradient<T>>(stream, logits, first, vocab, targets, mask, statistics, inputs,
-                                           transform);
+    ZG_EXPECTS(weights.empty() || weights.extent(0) == logits.extent(0));
+    launch<cross_entropy_tile_gradient<T>>(stream, logits, first, vocab, targets, mask, weights, statistics,
+                                           inputs, transform);
 }
 
 template decltype(cross_entropy<float>) cross_entropy<float>;

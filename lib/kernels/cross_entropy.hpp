@@ -80,6 +80,9 @@ void losses_of_statistics(const device::Stream& stream,
 /// Overwrites a tile's logits with their gradient.
 ///
 /// Call after all columns have been added to the statistics.
+///
+/// \param weights  factor of each row's gradient, of any sign; empty: all are 1
+/// Shapes:  weights [rows] or empty
 template <class T>
 void cross_entropy_tile_gradient(const device::Stream& stream,
                                  TensorAddress<T, 2> logits,
@@ -87,6 +90,7 @@ void cross_entropy_tile_gradient(const device::Stream& stream,
                                  std::int64_t vocab,
                                  VectorAddress<const std::int32_t> targets,
                                  VectorAddress<const std::uint8_t> mask,
+                                 VectorAddress<const float> weights,
                                  VectorAddress<const LossStatistics> statistics,
                                  ObjectAddress<const StepInputs> inputs,
                                  const LogitTransform& transform = {});

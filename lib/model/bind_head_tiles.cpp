@@ -1,6 +1,7 @@
 /// Products with tiles of the vocabulary, and the loss statistics of each tile.
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/preference.hpp"
 #include "model/logit_transform.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
@@ -53,6 +54,25 @@ Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
 }
 
 static_assert(sizeof(kernels::LossStatistics) == schedule::loss_statistics_bytes);
+static_assert(sizeof(kernels::AnswerRows) == schedule::answer_rows_bytes);
+static_assert(sizeof(kernels::AnswerSums) == schedule::answer_sums_bytes);
+static_assert(sizeof(kernels::PairResult) == schedule::pair_result_bytes);
+
+template <class T>
+Kernel bind_pairs(Binder<T>& binder, Operands& use) {
+    const auto stream = binder.stream();
+    const auto& objective = binder.spec().train.objective;
+    const kernels::PreferenceLoss rule{.is_ipo = objective.kind == spec::ObjectiveKind::ipo,
+                                       .beta = static_cast<float>(objective.beta),
+                                       .label_smoothing = static_cast<float>(objective.label_smoothing)};
+    return [=, losses = use.in<float>(Role::losses), mask = use.in<std::uint8_t>(Role::mask),
+            pairs = use.in<kernels::AnswerRows>(Role::pairs),
+            references = use.in<kernels::AnswerSums>(Role::references),
+            weights = use.out<float>(Role::token_weights),
+            results = use.out<kernels::PairResult>(Role::pair_results)] {
+        kernels::preference_weights(stream, losses, mask, pairs, references, rule, weights, results);
+    };
+}
 
 template <class T>
 Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
@@ -80,10 +100,12 @@ Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
     const auto targets = use.in<std::int32_t>(Role::targets);
     if (use.writes(Role::d_input)) {
         const auto inputs = use.step_inputs();
+        const auto weights = use.reads(Role::token_weights) ? use.in<float>(Role::token_weights)
+                                                            : VectorAddress<const float>{};
         return [=, statistics = use.in<kernels::LossStatistics>(Role::statistics),
                 logits = use.matrix_out<T>(Role::d_input, width)] {
-            kernels::cross_entropy_tile_gradient<T>(stream, logits, first, vocab, targets, mask, statistics,
-                                                    inputs, transform);
+            kernels::cross_entropy_tile_gradient<T>(stream, logits, first, vocab, targets, mask, weights,
+                                                    statistics, inputs, transform);
         };
     }
     // Later columns are accumulated onto the statistics of earlier columns.
@@ -97,7 +119,8 @@ Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
 
 #define ZG_INSTANTIATE(T)                                                             \
     template Kernel bind_logits_tile<T>(Binder<T>&, const layout::Phase&, Operands&); \
-    template Kernel bind_loss_tile<T>(Binder<T>&, Operands&);
+    template Kernel bind_loss_tile<T>(Binder<T>&, Operands&);                         \
+    template Kernel bind_pairs<T>(Binder<T>&, Operands&);
 ZG_INSTANTIATE(float)
 ZG_INSTANTIATE(tensor::bfloat16)
 #undef ZG_INSTANTIATE

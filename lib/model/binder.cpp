@@ -76,6 +76,9 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
             }
             return bind_logits(binder, phase, operands);
         case PhaseKind::loss:
+            if (operands.writes(Role::token_weights)) {
+                return bind_pairs(binder, operands);
+            }
             if (operands.reads(Role::statistics) || operands.writes(Role::statistics)) {
                 return bind_loss_tile(binder, operands);
             }

@@ -153,5 +153,7 @@ template <class T>
 Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, Operands& operands);
 template <class T>
 Kernel bind_loss_tile(Binder<T>& binder, Operands& operands);
+template <class T>
+Kernel bind_pairs(Binder<T>& binder, Operands& operands);
 
 }  // namespace ziggurat::model

@@ -24,6 +24,12 @@ int element_bytes(BatchTensor tensor) {
             return 4;
         case BatchTensor::mask:
             return 1;
+        case BatchTensor::pairs:
+            return answer_rows_bytes;
+        case BatchTensor::references:
+            return answer_sums_bytes;
+        case BatchTensor::pair_results:
+            return pair_result_bytes;
         case BatchTensor::samples:
             return 8;
     }

@@ -102,8 +102,8 @@ constexpr const char* to_string(MemoryCategory consumer) {
 
 /// Tensors of a micro-batch in host memory.
 ///
-/// The trainer fills them before the passes of the micro-batch, and reads the losses after them. A program
-/// has those that has_tensor() returns.
+/// The trainer fills them before the passes of the micro-batch, and reads the losses and the results of pairs
+/// after them. A program has those that has_tensor() returns.
 enum class BatchTensor {
     tokens,
     targets,
@@ -113,6 +113,9 @@ enum class BatchTensor {
     mask,
     samples,
     losses,
+    pairs,              ///< preference objectives: rows of the answers of each pair
+    references,         ///< log-probabilities of the reference model for both answers of each pair
+    pair_results,       ///< loss and rewards of each pair
     cache_sequences,    ///< KV cache: the sequence of each token; negative: the token is unused
     page_table,         ///< KV cache: pages of each sequence, [sequences, pages of a sequence]
     window_page_table,  ///< the same for layers with a window
@@ -137,6 +140,12 @@ constexpr layout::Role role_of(BatchTensor tensor) {
             return layout::Role::samples;
         case BatchTensor::losses:
             return layout::Role::losses;
+        case BatchTensor::pairs:
+            return layout::Role::pairs;
+        case BatchTensor::references:
+            return layout::Role::references;
+        case BatchTensor::pair_results:
+            return layout::Role::pair_results;
         case BatchTensor::cache_sequences:
             return layout::Role::cache_sequences;
         case BatchTensor::page_table:
@@ -153,12 +162,20 @@ constexpr const char* to_string(BatchTensor tensor) {
 
 int element_bytes(BatchTensor tensor);
 
+/// Returns true if the program writes the tensor and the trainer reads it.
+constexpr bool is_result(BatchTensor tensor) {
+    return tensor == BatchTensor::losses || tensor == BatchTensor::pair_results;
+}
+
 inline constexpr int num_batch_tensors = num_enumerators<BatchTensor>();
 
 /// Sizes of the structures that trainer and kernels keep in buffers. `model` checks them.
 inline constexpr std::int64_t step_inputs_bytes = 128;     ///< upper bound of kernels::StepInputs
 inline constexpr std::int64_t exact_sums_bytes = 1024;     ///< upper bound of ExactSum
 inline constexpr std::int64_t loss_statistics_bytes = 12;  ///< kernels::LossStatistics of one row
+inline constexpr int answer_rows_bytes = 12;               ///< kernels::AnswerRows of one pair
+inline constexpr int answer_sums_bytes = 16;               ///< kernels::AnswerSums of one pair
+inline constexpr int pair_result_bytes = 12;               ///< kernels::PairResult of one pair
 static_assert(sizeof(ExactSum) <= exact_sums_bytes);
 
 struct Buffer {

@@ -215,6 +215,9 @@ enum class SamplePacking {
     best_fit  ///< whole samples, best-fit decreasing, then padding
 };
 
+/// Minimum number of tokens of a pair of answers.
+inline constexpr std::int64_t min_pair_tokens = 4;
+
 /// Treatment of samples that are longer than a sequence, with packing none and best_fit.
 enum class LongSamples { cut, drop, refuse };
 

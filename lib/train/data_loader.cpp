@@ -1,6 +1,7 @@
 #include "train/data_loader.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/contract.hpp"
 #include "comm/control.hpp"
@@ -16,6 +17,15 @@ template <class E>
 void copy_all(const std::vector<E>& from, std::span<E> to) {
     ZG_EXPECTS(from.size() == to.size());
     std::ranges::copy(from, to.begin());
+}
+
+/// Copies pairs; the first unused element ends them. Slots of evaluations have no pairs.
+void copy_pairs(const std::vector<data::PairRows>& from, std::span<kernels::AnswerRows> to) {
+    ZG_EXPECTS(to.empty() || from.size() <= to.size());
+    for (std::size_t p = 0; p < to.size(); ++p) {
+        to[p] = p < from.size() ? kernels::AnswerRows{from[p].chosen, from[p].rejected, from[p].end}
+                                : kernels::AnswerRows{-1, -1, -1};
+    }
 }
 
 }  // namespace
@@ -43,7 +53,13 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot) {
                 break;
             case BatchTensor::window_starts:
                 break;  // the assembly derives them from document_starts
+            case BatchTensor::pairs:
+                copy_pairs(batch.pairs, slot.pairs);
+                break;
+            case BatchTensor::references:
+                break;  // the data loader adds them
             case BatchTensor::losses:
+            case BatchTensor::pair_results:
                 break;  // output of the program
             case BatchTensor::cache_sequences:
             case BatchTensor::page_table:
@@ -57,13 +73,23 @@ DataLoader::DataLoader(const spec::RunSpec& spec,
                        data::BatchSource source,
                        int data_rank,
                        bool counts,
-                       const checkpoint::TrainingProgress& progress)
+                       const checkpoint::TrainingProgress& progress,
+                       std::span<const kernels::AnswerSums> references)
     : spec_{spec},
       source_{std::move(source)},
       batch_{spec.train.micro_batch, spec.data.seq},
       data_rank_{data_rank},
       counts_{counts},
-      samples_ahead_{progress.next_sample - progress.step * spec.train.global_batch} {}
+      samples_ahead_{progress.next_sample - progress.step * spec.train.global_batch},
+      references_{references} {}
+
+void DataLoader::put_references(const BatchSlot& slot) const {
+    for (std::size_t p = 0; p < batch_.pairs.size(); ++p) {
+        const auto& reference = references_[batch_.pair_numbers[p]];
+        ZG_EXPECTS(!std::isnan(reference.chosen));
+        slot.references[p] = reference;
+    }
+}
 
 std::int64_t DataLoader::fill(std::int64_t step,
                               std::span<const BatchSlot> slots,
@@ -73,7 +99,10 @@ std::int64_t DataLoader::fill(std::int64_t step,
         source_.fill(batch_, samples_ahead_ + data::sample_of(spec_.train, spec_.parallel.data, step,
                                                               data_rank_, static_cast<std::int64_t>(m), 0));
         copy_into(batch_, slots[m]);
-        targets += batch_.num_targets;
+        if (spec_.data.has_pairs) {
+            put_references(slots[m]);
+        }
+        targets += spec_.data.has_pairs ? std::ssize(batch_.pairs) : batch_.num_targets;
     }
     if (!source_.has_masked_targets()) {
         return spec_.train.global_batch * spec_.data.seq;

@@ -8,6 +8,7 @@
 #include "comm/context.hpp"
 #include "data/batch.hpp"
 #include "data/batch_source.hpp"
+#include "kernels/element/preference_element.hpp"
 #include "spec/run_spec.hpp"
 #include "train/step/batch_slots.hpp"
 
@@ -16,18 +17,23 @@ namespace ziggurat::train {
 /// Fills the slots of a step with this rank's samples of the global batch.
 class DataLoader {
   public:
-    /// \param source    training samples
-    /// \param counts    true if the targets of this rank count in the sum over all ranks
-    ///                  (schedule::ModelLayout::counts_losses)
-    /// \param progress  progress of a resumed run: its samples follow those that it was trained on, for any
-    ///                  earlier batch size
+    /// \param source      training samples
+    /// \param counts      true if the targets of this rank count in the sum over all ranks
+    ///                    (schedule::ModelLayout::counts_losses)
+    /// \param progress    progress of a resumed run: its samples follow those that it was trained on, for any
+    ///                    earlier batch size
+    /// \param references  with a preference objective: log-probabilities of the reference model, by number of
+    ///                    pair; those of a step's pairs must be known when the step is filled
     DataLoader(const spec::RunSpec& spec,
                data::BatchSource source,
                int data_rank,
                bool counts,
-               const checkpoint::TrainingProgress& progress = {});
+               const checkpoint::TrainingProgress& progress = {},
+               std::span<const kernels::AnswerSums> references = {});
 
     /// Fills `slots` with the micro-batches of a step; returns the target tokens of the whole global batch.
+    ///
+    /// With a preference objective, it returns the number of pairs instead.
     ///
     /// Allocates nothing.
     ///
@@ -43,6 +49,8 @@ class DataLoader {
     }
 
   private:
+    void put_references(const BatchSlot& slot) const;
+
     const spec::RunSpec& spec_;
     data::BatchSource source_;
     data::Batch batch_;
@@ -50,6 +58,7 @@ class DataLoader {
     bool counts_;
     /// Added to step * global_batch to obtain the first sample; nonzero after a change of the batch size.
     std::int64_t samples_ahead_;
+    std::span<const kernels::AnswerSums> references_;
 };
 
 /// Copies `batch` into `slot`, which has the same shape.

@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/contract.hpp"
 #include "base/exact_sum.hpp"
 #include "comm/control.hpp"
 #include "train/data_loader.hpp"
+#include "train/preference/preference_loss.hpp"
 #include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
@@ -17,13 +19,15 @@ Evaluation::Evaluation(const spec::RunSpec& spec,
                        data::BatchSource validation,
                        const comm::Context& world,
                        const schedule::ModelLayout& model,
-                       Assembly& assembly)
+                       Assembly& assembly,
+                       std::span<const kernels::AnswerSums> references)
     : spec_{spec},
       validation_{std::move(validation)},
       world_{world},
       model_{model},
       assembly_{assembly},
-      batch_{spec.train.micro_batch, spec.data.seq} {}
+      batch_{spec.train.micro_batch, spec.data.seq},
+      references_{references} {}
 
 std::int64_t Evaluation::target_bytes(const data::TextTokenizer& tokenizer) const {
     std::int64_t bytes = 0;
@@ -54,7 +58,9 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
         validation_.fill(batch_, first + model_.data_rank * rows);
         copy_into(batch_, assembly_.evaluate_slot());
         assembly_.evaluator().run_step();
-        if (model_.counts_losses()) {
+        if (model_.counts_losses() && spec_.data.has_pairs) {
+            add_pairs(sums);
+        } else if (model_.counts_losses()) {
             add_rows(sums);
             bytes += tokenizer != nullptr ? target_bytes(*tokenizer) : 0;
         }
@@ -81,14 +87,46 @@ void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
     }
 }
 
+void Evaluation::add_pairs(std::vector<SourceSums>& sums) const {
+    const auto rule = preference_loss(spec_.train.objective);
+    const auto* losses = assembly_.evaluate_slot().losses.data();
+    for (std::size_t p = 0; p < batch_.pairs.size(); ++p) {
+        const auto [chosen, rejected, end] = batch_.pairs[p];
+        const auto& reference = references_[batch_.pair_numbers[p]];
+        ZG_EXPECTS(!std::isnan(reference.chosen));
+        const auto result = kernels::preference_of(
+                                rule, kernels::loss_of_answer(losses, batch_.mask.data(), chosen, rejected),
+                                kernels::loss_of_answer(losses, batch_.mask.data(), rejected, end), reference)
+                                .result;
+        auto& of_source = sums.at(validation_.source_of(batch_.samples[chosen / batch_.seq]));
+        of_source.losses.add(static_cast<double>(result.loss));
+        of_source.chosen.add(static_cast<double>(result.reward_chosen));
+        of_source.rejected.add(static_cast<double>(result.reward_rejected));
+        of_source.num_right += result.reward_chosen > result.reward_rejected ? 1 : 0;
+        ++of_source.targets;
+    }
+}
+
 ValidationLoss Evaluation::loss_of(const std::vector<SourceSums>& sums, std::int64_t bytes) const {
     constexpr std::size_t words_of_source = ExactSum::num_limbs + 1;
     std::vector<std::int64_t> words;
-    for (const auto& source : sums) {
-        const auto limbs = source.losses.limbs();
+    const auto append = [&words](const ExactSum& sum) {
+        const auto limbs = sum.limbs();
         words.insert(words.end(), limbs.begin(), limbs.end());
+    };
+    ExactSum chosen, rejected;
+    std::int64_t num_right = 0;
+    for (const auto& source : sums) {
+        append(source.losses);
         words.push_back(source.targets);
+        chosen.merge(source.chosen);
+        rejected.merge(source.rejected);
+        num_right += source.num_right;
     }
+    const std::size_t first_reward = words.size();
+    append(chosen);
+    append(rejected);
+    words.push_back(num_right);
     words.push_back(bytes);
     comm::all_reduce_sum(world_, words);
 
@@ -107,6 +145,19 @@ ValidationLoss Evaluation::loss_of(const std::vector<SourceSums>& sums, std::int
                                       .sum = sum.is_finite() ? sum.value() : std::nan(""),
                                       .tokens = targets});
         }
+    }
+    if (spec_.data.has_pairs) {
+        const auto* rewards = &words[first_reward];
+        const auto sum_at = [](const std::int64_t* from) {
+            ExactSum::Limbs limbs{};
+            std::copy_n(from, limbs.size(), limbs.begin());
+            const ExactSum sum{limbs};
+            return sum.is_finite() ? sum.value() : std::nan("");
+        };
+        loss.rewards = {.chosen = sum_at(rewards),
+                        .rejected = sum_at(rewards + ExactSum::num_limbs),
+                        .num_right = rewards[2 * ExactSum::num_limbs],
+                        .num_pairs = loss.tokens};
     }
     if (loss.by_source.size() < 2) {
         loss.by_source.clear();

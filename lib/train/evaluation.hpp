@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "data/batch.hpp"
 #include "data/batch_source.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
+#include "kernels/element/preference_element.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/step_report.hpp"
@@ -21,8 +23,10 @@
 namespace ziggurat::train {
 
 struct ValidationLoss {
-    std::optional<double> mean = {};         ///< nats per target token; empty without target tokens
-    std::int64_t tokens = 0;                 ///< target tokens
+    /// Nats per target token, or the loss per pair of a preference objective; empty without them.
+    std::optional<double> mean = {};
+    std::int64_t tokens = 0;                 ///< target tokens; with a preference objective, pairs
+    std::optional<RewardSums> rewards = {};  ///< with a preference objective
     std::int64_t bytes = 0;                  ///< text bytes of the target tokens; 0 without a tokenizer
     std::vector<SourceLoss> by_source = {};  ///< loss of each validation source; empty: only one source
 };
@@ -30,12 +34,15 @@ struct ValidationLoss {
 /// Runs the evaluation program of an assembly.
 class Evaluation {
   public:
-    /// \param model  layout of this rank; outlives this object
+    /// \param model       layout of this rank; outlives this object
+    /// \param references  with a preference objective: log-probabilities of the reference model, by number of
+    ///                    pair; those of the validation samples must be known at validate()
     Evaluation(const spec::RunSpec& spec,
                data::BatchSource validation,
                const comm::Context& world,
                const schedule::ModelLayout& model,
-               Assembly& assembly);
+               Assembly& assembly,
+               std::span<const kernels::AnswerSums> references = {});
 
     /// Returns false if the deck has no validation data.
     bool has_samples() const { return validation_.num_samples() > 0; }
@@ -59,11 +66,15 @@ class Evaluation {
     /// Sums of this rank for one source.
     struct SourceSums {
         ExactSum losses;
-        std::int64_t targets = 0;
+        std::int64_t targets = 0;   ///< or pairs
+        ExactSum chosen, rejected;  ///< rewards
+        std::int64_t num_right = 0;
     };
 
     /// Adds the losses of the evaluated micro-batch: those of each sample to the sums of its source.
     void add_rows(std::vector<SourceSums>& sums) const;
+    /// Adds the losses and rewards of the pairs of the evaluated micro-batch.
+    void add_pairs(std::vector<SourceSums>& sums) const;
     /// Returns the sums over all ranks and their means. Collective: over all ranks
     ValidationLoss loss_of(const std::vector<SourceSums>& sums, std::int64_t bytes) const;
     /// Returns the number of text bytes of the unmasked targets of the batch.
@@ -75,6 +86,7 @@ class Evaluation {
     const schedule::ModelLayout& model_;
     Assembly& assembly_;
     data::Batch batch_;
+    std::span<const kernels::AnswerSums> references_;
 };
 
 }  // namespace ziggurat::train

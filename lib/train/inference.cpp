@@ -49,6 +49,8 @@ spec::RunSpec evaluating(const spec::RunSpec& trained,
     run.sharding = {};
     run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = span;
     run.sharding.sum_group = unchanged.ranks;
+    run.train.objective = {};
+    run.data.has_pairs = false;
     run.train.only = {""};  // a pattern that matches no tensor: all are frozen
     run.train.micro_batch = micro_batch;
     run.train.micro_batches = 1;

@@ -18,6 +18,9 @@
 #include "optim/adamw_inputs.hpp"
 #include "train/generate/text_generator.hpp"
 #include "train/ops/late_failure.hpp"
+#include "train/preference/kept_scores.hpp"
+#include "train/preference/reference_weights.hpp"
+#include "train/preference/score_pairs.hpp"
 #include "train/resume/keep_companions.hpp"
 #include "train/save/resumed_data.hpp"
 
@@ -81,11 +84,18 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
       course_{spec_, resumed_.progress},
       order_{resumed_.progress.order.is_known() ? resumed_.progress.order
                                                 : inputs.corpus.order(spec_.train.global_batch)},
-      feeder_{spec_, inputs.corpus.training(order_), model_.data_rank, model_.counts_losses(),
-              resumed_.progress},
-      evaluation_{spec_,
-                  inputs.corpus.validation(inputs.spec.validate.batches * inputs.spec.train.global_batch),
-                  world_, model_, assembly_},
+      corpus_{inputs.corpus},
+      references_{spec_.data.has_pairs ? corpus_.num_pairs() : 0},
+      feeder_{spec_,
+              inputs.corpus.training(order_),
+              model_.data_rank,
+              model_.counts_losses(),
+              resumed_.progress,
+              references_.all()},
+      evaluation_{
+          spec_,     inputs.corpus.validation(inputs.spec.validate.batches * inputs.spec.train.global_batch),
+          world_,    model_,
+          assembly_, references_.all()},
       account_{spec_, world_, assembly_, model_.table, inputs.context.peak, step_ + 1},
       checkpointer_{spec_,
                     inputs.context,
@@ -119,13 +129,8 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
         max_bytes_[tier] = assembly_.arena_bytes(tier);
     }
     comm::all_reduce_max(world_, max_bytes_);
-    if (resumed_.is_from_scratch() && inputs.spec.model.init_path.empty()) {
-        reporter_.busy("sets initial values");
-        assembly_.set_initial_values();
-    } else if (resumed_.lacks_adapters) {
-        reporter_.busy("sets initial values");
-        assembly_.set_initial_values(state::RandomTensors::adapters);
-    }
+    reporter_.busy("sets initial values");
+    set_missing_values(spec_, resumed_, assembly_);
     reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
     reporter_.keep_products(assembly_.products());
     if (inputs.back) {
@@ -158,6 +163,39 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
     });
 }
 
+void TrainingLoop::score_references() {
+    if (!spec_.data.has_pairs) {
+        return;
+    }
+    const auto key = reference_key(spec_, data_.files());
+    take_kept_scores(world_, reporter_, key, references_);
+    auto windows =
+        corpus_.windows(order_, feeder_.first_sample(step_), feeder_.first_sample(spec_.train.steps),
+                        spec_.validate.batches * spec_.train.global_batch);
+    std::erase_if(windows, [this](const data::Window& window) {
+        return std::ranges::all_of(corpus_.pairs_of(window),
+                                   [this](std::int64_t pair) { return references_.knows(pair); });
+    });
+    if (windows.empty()) {
+        return;
+    }
+    const bool loads = !has_reference_weights(spec_, resumed_);
+    if (loads) {
+        load_reference_weights(spec_, world_, assembly_, reporter_);
+    }
+    auto& progress = reporter_.busy("computes log-probabilities of the reference", "sequences");
+    const bool is_done = score_pairs(
+        spec_, world_, model_, assembly_, corpus_.of_windows(std::move(windows)),
+        [this] { return is_to_stop(); }, progress, references_);
+    if (loads) {
+        load_again(spec_, resumed_, world_, assembly_.state(), reporter_);
+        set_missing_values(spec_, resumed_, assembly_);
+    }
+    if (is_done) {
+        reporter_.keep(reference_scores_file, references_.to_file(key));
+    }
+}
+
 LoopEnd TrainingLoop::run() {
     try {
         return train();
@@ -180,7 +218,8 @@ LoopEnd TrainingLoop::train() {
         reporter_.print_line(message(Severity::warning, note));
     }
     give_back_heap();  // free heap memory that the start has left
-    is_to_stop();      // agree on requests that arrived during the start
+    score_references();
+    is_to_stop();  // agree on requests that arrived during the start
     reporter_.busy("trains the first step");
     while (!is_finished() && requests_.agreed() == 0 && !back_) {
         one_step();
@@ -255,6 +294,7 @@ void TrainingLoop::one_step() {
     } else {
         warn_of_no_targets();
     }
+    report.rewards = means_of(outcome.rewards);
     report.loss_by_source = outcome.by_source;
     sources_->add_step(feeder_.first_sample(step_));
     if (sources_->by_source().size() > 1) {
@@ -370,6 +410,7 @@ void TrainingLoop::validate() {
         }
         report.loss = loss->mean;
         report.loss_tokens = loss->tokens;
+        report.rewards = means_of(loss->rewards);
         report.loss_by_source = loss->by_source;
     }
     report.step = step_;

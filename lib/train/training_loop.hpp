@@ -23,6 +23,7 @@
 #include "train/control/validation_trigger.hpp"
 #include "train/data_loader.hpp"
 #include "train/evaluation.hpp"
+#include "train/preference/reference_scores.hpp"
 #include "train/report/reporter.hpp"
 #include "train/report/run_context.hpp"
 #include "train/report/slow_path_watch.hpp"
@@ -81,6 +82,10 @@ class TrainingLoop {
     bool is_finished() const { return step_ >= spec_.train.steps || !ended_reason_.empty(); }
     checkpoint::TrainingProgress progress() const;
     void one_step();
+    /// With a preference objective, computes the scores of the reference that this run needs and lacks.
+    ///
+    /// A stop request ends it early; then the loop does no step.
+    void score_references();
     /// Reports a loss spike of the completed step, records the step, and schedules a configured rollback.
     void look_for_spike(StepReport& report);
     /// Warns only once, because there may be many such batches.
@@ -112,6 +117,8 @@ class TrainingLoop {
     ValidationTracker tracker_;
     TrainingSchedule course_;
     data::DataOrderState order_;  ///< order of the samples
+    const data::Corpus& corpus_;
+    ReferenceScores references_;
     DataLoader feeder_;
     std::optional<SourceUse> sources_;  ///< empty if the run had finished before
     Evaluation evaluation_;

@@ -15,6 +15,7 @@
 #include "schedule/volumes/volumes.hpp"
 #include "tests/fuzz/saving.hpp"
 #include "tests/support/device/test_processors.hpp"
+#include "tests/support/made_up_pairs.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -63,9 +64,13 @@ void fill(const train::BatchSlot& slot, const spec::RunSpec& run, std::int64_t f
     for (std::size_t row = 0; row < slot.samples.size(); ++row) {
         slot.samples[row] = first_sample + static_cast<std::int64_t>(row);
     }
+    test::fill_pairs(slot, run);
 }
 
 std::int64_t targets_of_step(const spec::RunSpec& run, std::int64_t step) {
+    if (run.data.has_pairs) {
+        return run.train.global_batch * test::pairs_of_sequence;
+    }
     std::int64_t targets = 0;
     for (std::int64_t i = 0; i < run.train.global_batch * run.data.seq; ++i) {
         targets += is_target(step * run.train.global_batch + i / run.data.seq, i % run.data.seq) ? 1 : 0;

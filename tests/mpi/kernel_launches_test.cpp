@@ -77,6 +77,8 @@ const std::map<std::string, std::string>& kernels_by_function() {
         {"losses_of", "losses_of_statistics"},
         {"add_squares", "sum_of_squares"},
         {"move_carries_on", "sum_of_squares"},
+        {"clear_results", "preference_weights"},
+        {"weigh_pairs", "preference_weights"},
         {"update", "adamw_update"},
         {"average_packs", "average_weights"},
     };

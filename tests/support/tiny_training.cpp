@@ -6,6 +6,7 @@
 #include "optim/learning_rate.hpp"
 #include "spec/tensor_pattern.hpp"
 #include "tests/support/device/test_processors.hpp"
+#include "tests/support/made_up_pairs.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -35,9 +36,14 @@ void fill(const train::BatchSlot& slot,
     for (std::size_t row = 0; row < slot.samples.size(); ++row) {
         slot.samples[row] = step * run.train.global_batch + first_sample + static_cast<std::int64_t>(row);
     }
+    fill_pairs(slot, run);
 }
 
+/// Returns the divisor of the loss: target tokens, or pairs.
 std::int64_t targets_of_batch(const spec::RunSpec& run) {
+    if (run.data.has_pairs) {
+        return run.train.global_batch * pairs_of_sequence;
+    }
     std::int64_t targets = 0;
     for (std::int64_t sample = 0; sample < run.train.global_batch; ++sample) {
         for (std::int64_t position = 0; position < run.data.seq; ++position) {

@@ -27,16 +27,25 @@ bool is_assistant(const ChatJson& message) {
 }
 
 /// Sets the first token's mask, and checks that the loss has a target.
-void finish(EncodedSample& sample) {
+///
+/// \param answer  `chosen` or `rejected`; empty: the record is not a preference
+void finish(EncodedSample& sample, std::string_view answer) {
     if (sample.ids.size() < 2) {
-        throw Error{ErrorKind::deck, fmt::format("a record of {} token{}. Remove it: a sample has 2 or more.",
-                                                 sample.ids.size(), sample.ids.size() == 1 ? "" : "s")};
+        throw Error{ErrorKind::deck, fmt::format("{} of {} token{}. Remove {}: a sample has 2 or more.",
+                                                 answer.empty() ? "a record" : "a preference with an answer",
+                                                 sample.ids.size(), sample.ids.size() == 1 ? "" : "s",
+                                                 answer.empty() ? "it" : "the record")};
     }
     sample.counts.front() = 0;
-    if (std::ranges::find(sample.counts, 1) == sample.counts.end()) {
-        throw Error{ErrorKind::deck,
-                    "no token of the record counts in the loss. Remove the record, or set loss_on all."};
+    if (std::ranges::find(sample.counts, 1) != sample.counts.end()) {
+        return;
     }
+    if (!answer.empty()) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("no token of the {} answer counts in the loss. Remove the record.", answer)};
+    }
+    throw Error{ErrorKind::deck,
+                "no token of the record counts in the loss. Remove the record, or set loss_on all."};
 }
 
 }  // namespace
@@ -49,9 +58,13 @@ RenderRequest render_request(const ChatRecord& record, spec::LossOn loss_on) {
                           .marked = {record.prompt_messages, num_messages},
                           .turns = {}};
     if (loss_on == spec::LossOn::all) {
+        if (record.is_answer) {
+            request.turns = {request.marked};
+            request.ignores_blocks = true;
+        }
         return request;
     }
-    if (loss_on == spec::LossOn::completion && record.prompt_messages > 0) {
+    if (loss_on == spec::LossOn::completion && !record.is_answer && record.prompt_messages > 0) {
         request.turns = {request.marked};
         return request;
     }
@@ -64,9 +77,11 @@ RenderRequest render_request(const ChatRecord& record, spec::LossOn loss_on) {
         throw Error{ErrorKind::deck,
                     fmt::format("the {} no message of an assistant. Remove the record, or set "
                                 "loss_on all.",
-                                record.prompt_messages > 0 ? "completion has" : "conversation has")};
+                                record.is_answer             ? "answer has"
+                                : record.prompt_messages > 0 ? "completion has"
+                                                             : "conversation has")};
     }
-    if (loss_on == spec::LossOn::completion) {
+    if (loss_on == spec::LossOn::completion && !record.is_answer) {
         request.turns = {request.turns.back()};
         request.marked = request.turns.front();
     }
@@ -85,11 +100,19 @@ ChatEncoder::ChatEncoder(const TextTokenizer& tokenizer,
       engine_{std::move(engine)},
       loss_on_{loss_on} {}
 
-EncodedSample ChatEncoder::encode(std::string_view record) {
-    const auto parsed = parse_chat_record(record);
-    auto sample = parsed.kind == RecordKind::conversation ? encode_conversation(parsed) : encode_text(parsed);
-    finish(sample);
-    return sample;
+std::vector<EncodedSample> ChatEncoder::encode(std::string_view record) {
+    std::vector<EncodedSample> samples;
+    for (const auto& parsed : parse_chat_records(record)) {
+        const char* answer = !parsed.is_answer ? "" : samples.empty() ? "chosen" : "rejected";
+        samples.push_back(parsed.kind == RecordKind::conversation ? encode_conversation(parsed)
+                                                                  : encode_text(parsed));
+        finish(samples.back(), answer);
+    }
+    if (samples.size() == 2 && samples[0].ids == samples[1].ids) {
+        throw Error{ErrorKind::deck,
+                    "the chosen and the rejected answer are equal, token by token. Remove the record."};
+    }
+    return samples;
 }
 
 EncodedSample ChatEncoder::encode_text(const ChatRecord& record) {
@@ -98,7 +121,8 @@ EncodedSample ChatEncoder::encode_text(const ChatRecord& record) {
         sample.ids.push_back(*tokenizer_.begin_token());
     }
     const auto first = sample.ids.size();
-    const bool counts_all = record.kind == RecordKind::text || loss_on_ == spec::LossOn::all;
+    const bool counts_all =
+        record.kind == RecordKind::text || (loss_on_ == spec::LossOn::all && !record.is_answer);
     begins_.clear();
     if (counts_all) {
         encoder_->encode(record.prompt + record.text, sample.ids);
@@ -128,13 +152,18 @@ EncodedSample ChatEncoder::encode_conversation(const ChatRecord& record) {
     const auto rendered = process_->render(render_request(record, loss_on_));
     EncodedSample sample;
     begins_.clear();
-    if (loss_on_ == spec::LossOn::all) {
+    if (loss_on_ == spec::LossOn::all && !record.is_answer) {
         encoder_->encode(rendered.text, sample.ids);
         sample.counts.assign(sample.ids.size(), 1);
         return sample;
     }
     encoder_->encode_with_begins(rendered.text, sample.ids, begins_);
     sample.counts.assign(sample.ids.size(), 0);
+    if (loss_on_ == spec::LossOn::all) {
+        const auto first = std::ranges::lower_bound(begins_, rendered.spans.at(0).begin) - begins_.begin();
+        std::fill(sample.counts.begin() + first, sample.counts.end(), 1);
+        return sample;
+    }
     const auto method = process_->span_method(record.has_tools);
     for (const auto& span : rendered.spans) {
         if (span.begin == span.end) {

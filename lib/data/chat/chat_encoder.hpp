@@ -34,6 +34,8 @@ struct EncodedSample {
 /// - from prefix rendering: those that begin inside of the turn, up to its end token. White space after an
 ///   added token at the end of a turn does not count.
 ///
+/// The prompt of a preference never counts. Turns of its answer do, or with loss_on all its tokens.
+///
 /// A text, and a pair of texts, begin with the begin token if the tokenizer adds one, and end with its
 /// document token.
 class ChatEncoder {
@@ -47,10 +49,13 @@ class ChatEncoder {
                 TemplateEngine engine,
                 spec::LossOn loss_on);
 
+    /// Returns the chosen and the rejected answer of a preference, else one sample.
+    ///
     /// The first conversation starts the process that renders templates.
     ///
-    /// Errors: UnusableTemplate; Error{deck} about the record or its rendering; Error{resource}
-    EncodedSample encode(std::string_view record);
+    /// Errors: UnusableTemplate; Error{deck} about the record or its rendering, or if its answers are equal;
+    ///         Error{resource}
+    std::vector<EncodedSample> encode(std::string_view record);
 
     /// Returns the method of the template for conversations without tools; empty before the first one.
     std::optional<SpanMethod> span_method() const {

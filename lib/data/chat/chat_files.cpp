@@ -21,12 +21,25 @@ namespace {
 /// Maximum number of batches per thread that are read ahead.
 constexpr std::size_t batches_per_thread = 4;
 
+/// Samples of a record: two of a preference, else one.
+struct EncodedRecord {
+    std::int64_t line = 0;
+    std::vector<EncodedSample> samples = {};  ///< empty: the record is bad
+    std::string problem = {};                 ///< of a bad record
+
+    bool is_preference() const noexcept { return samples.size() == 2; }
+};
+
 struct EncodedRecords {
-    std::vector<EncodedSample> samples;
-    std::vector<BadLine> bad_records;
+    std::string path;
+    std::vector<EncodedRecord> records;
     std::optional<SpanMethod> method;  ///< empty: no conversation
     std::int64_t file_bytes = 0;
 };
+
+std::string at_line(const std::string& path, std::int64_t line, const std::string& problem) {
+    return fmt::format("'{}', line {}: {}", printable(path), line, problem);
+}
 
 /// Encodes batches of records on one thread.
 class RecordEncoder {
@@ -36,18 +49,21 @@ class RecordEncoder {
 
     EncodedRecords operator()(const RecordBatch& batch) {
         EncodedRecords encoded;
+        encoded.path = batch.path;
         encoded.file_bytes = batch.file_bytes;
         for (const auto& record : batch.records) {
             try {
-                encoded.samples.push_back(encoder_->encode(record.json));
+                encoded.records.push_back({record.line, encoder_->encode(record.json)});
             } catch (const UnusableTemplate&) {
                 throw;
             } catch (const Error& problem) {
-                if (problem.kind() != ErrorKind::deck || !skips_bad_records_) {
-                    throw Error{problem.kind(), fmt::format("'{}', line {}: {}", printable(batch.path),
-                                                            record.line, problem.what())};
+                if (problem.kind() != ErrorKind::deck) {
+                    throw Error{problem.kind(), at_line(batch.path, record.line, problem.what())};
                 }
-                encoded.bad_records.push_back({batch.path, record.line, problem.what()});
+                encoded.records.push_back({record.line, {}, problem.what()});
+                if (!skips_bad_records_) {
+                    break;  // SampleOutput reports the first bad record, of either sort
+                }
             }
         }
         encoded.method = encoder_->span_method();
@@ -60,6 +76,60 @@ class RecordEncoder {
 };
 
 using EncodingPool = OrderedPool<RecordBatch, EncodedRecords>;
+
+/// Writes the samples of records of one kind: that of the first valid record.
+class SampleOutput {
+  public:
+    SampleOutput(const ChatJob& job, const ChatReports& reports)
+        : writer_{job.output}, reports_{reports}, skips_bad_records_{job.skips_bad_records} {}
+
+    void add(const EncodedRecords& encoded) {
+        for (const auto& record : encoded.records) {
+            const auto problem = problem_of(record);
+            if (problem.empty()) {
+                add_samples(record);
+                continue;
+            }
+            if (!skips_bad_records_) {
+                throw Error{ErrorKind::deck, at_line(encoded.path, record.line, problem)};
+            }
+            if (reports_.skipped) {
+                reports_.skipped({encoded.path, record.line, problem});
+            }
+        }
+    }
+
+    bool is_empty() const noexcept { return !has_preferences_; }
+
+    SampleFileHeader complete(SampleFileHeader made_from) {
+        made_from.version = has_preferences_.value() ? SampleFileHeader::pairs_version
+                                                     : SampleFileHeader::conversations_version;
+        return writer_.complete(made_from);
+    }
+
+  private:
+    std::string problem_of(const EncodedRecord& record) const {
+        if (record.samples.empty() || !has_preferences_ || record.is_preference() == *has_preferences_) {
+            return record.problem;
+        }
+        return fmt::format(
+            "the record is {} preference, but the records before it are {}preferences. Write "
+            "both kinds to files of their own.",
+            *has_preferences_ ? "no" : "a", *has_preferences_ ? "" : "no ");
+    }
+
+    void add_samples(const EncodedRecord& record) {
+        has_preferences_ = record.is_preference();
+        for (const auto& sample : record.samples) {
+            writer_.add(sample.ids, sample.counts);
+        }
+    }
+
+    SampleFileWriter writer_;
+    const ChatReports& reports_;
+    bool skips_bad_records_;
+    std::optional<bool> has_preferences_;  // empty: no valid record so far
+};
 
 std::int64_t total_bytes(const std::vector<std::string>& paths) {
     std::int64_t bytes = 0;
@@ -91,9 +161,8 @@ SampleFileHeader write_sample_file(const ChatJob& job,
     const auto found = find_optional_template(job.tokenizer, job.chat_template);
     RecordReader reader{job.inputs};
     EncodingPool pool{encoders_of(job, tokenizer, found)};
-    SampleFileWriter writer{job.output};
+    SampleOutput output{job, reports};
     const auto all_bytes = total_bytes(job.inputs);
-    std::int64_t num_samples = 0;
     std::optional<SpanMethod> method;
     bool has_more = true;
     const auto fill = [&] {
@@ -113,20 +182,12 @@ SampleFileHeader write_sample_file(const ChatJob& job,
                 reports.has_method(*method);
             }
         }
-        for (const auto& bad : encoded.bad_records) {
-            if (reports.skipped) {
-                reports.skipped(bad);
-            }
-        }
-        for (const auto& sample : encoded.samples) {
-            writer.add(sample.ids, sample.counts);
-        }
-        num_samples += std::ssize(encoded.samples);
+        output.add(encoded);
         if (reports.progress) {
             reports.progress(encoded.file_bytes, std::max(encoded.file_bytes, all_bytes));
         }
     }
-    if (num_samples == 0) {
+    if (output.is_empty()) {
         throw Error{ErrorKind::deck, fmt::format("'{}' has no valid record. Name a file of records.",
                                                  printable(job.inputs.empty() ? "" : job.inputs.front()))};
     }
@@ -135,7 +196,7 @@ SampleFileHeader write_sample_file(const ChatJob& job,
     made_from.tokenizer_hash = tokenizer.hash();
     made_from.template_hash = method ? found.chat->hash() : 0;
     made_from.records_hash = reader.hash();
-    return writer.complete(made_from);
+    return output.complete(made_from);
 }
 
 }  // namespace ziggurat::data

@@ -37,6 +37,9 @@ struct ChatReports {
 
 /// Encodes records in order and writes them. Returns the header of the file.
 ///
+/// The first valid record decides if the file has pairs of answers: either all records are preferences, or
+/// none is. A record of the other kind is a bad record.
+///
 /// The file does not depend on the number of threads. Only conversations need a template and Python.
 ///
 /// Errors: Error{deck} that names an input, its line and the field, or the template and its line;

@@ -62,7 +62,7 @@ std::optional<std::int32_t> end_of_turn(const TextTokenizer& tokenizer,
     record["messages"] = messages_of("", "a");
     record["messages"].push_back({{"role", "assistant"}, {"content", "a"}});
     const auto sample =
-        ChatEncoder{tokenizer, &chat, "", engine, spec::LossOn::completion}.encode(record.dump());
+        ChatEncoder{tokenizer, &chat, "", engine, spec::LossOn::completion}.encode(record.dump()).front();
     for (auto i = sample.ids.size(); i-- > 0;) {
         if (sample.counts[i] == 0) {
             continue;

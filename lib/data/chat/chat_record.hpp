@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/chat/template_process.hpp"
 
@@ -12,7 +13,7 @@ namespace ziggurat::data {
 /// Kind of a record, recognised by its fields.
 enum class RecordKind {
     conversation,  ///< messages, Alpaca or ShareGPT; also prompt/completion as messages
-    plain_pair,    ///< prompt/completion as texts, which no template renders
+    plain_pair,    ///< prompt/completion as texts, or prompt/answer, which no template renders
     text           ///< one text, which no template renders
 };
 
@@ -24,10 +25,11 @@ struct ChatRecord {
     bool has_tools = false;
     /// Number of messages of the prompt, which never count; 0 for records without a prompt of their own.
     std::int64_t prompt_messages = 0;
+    bool is_answer = false;    ///< an answer of a preference; its prompt never counts
     std::string prompt, text;  ///< of a plain pair, prompt and completion; of a text, `text`
 };
 
-/// Parses a record.
+/// Parses a record. Returns the chosen and the rejected answer of a preference, else one record.
 ///
 ///     {"messages": [{"role", "content", ...}], "tools"?, "documents"?, "chat_template_kwargs"?}
 ///     {"prompt", "completion", "tools"?}                     two texts, or two lists of messages
@@ -35,11 +37,21 @@ struct ChatRecord {
 ///     {"conversations": [{"from", "value"}], "system"?, "tools"?}                       ShareGPT
 ///     {"text"}
 ///
+/// A record with `chosen` and `rejected` is a preference:
+///
+///     {"prompt", "chosen", "rejected", "tools"?}             texts, or a list of messages and answers to it
+///     {"messages" or "conversations", "chosen", "rejected", "tools"?, ...}              LLaMA-Factory
+///     {"instruction", "input"?, "chosen", "rejected", "system"?, "history"?}            LLaMA-Factory
+///     {"chosen", "rejected", "tools"?}     whole texts or lists; the prompt is their common beginning
+///
+/// An answer to messages is a text, a message or a list of messages. A `prompt` that is a text, next to
+/// lists, is not read: they begin with it.
+///
 /// Roles of ShareGPT are converted: human and user; gpt, chatgpt, bing, bard and assistant; system;
 /// observation and tool become `tool`. The JSON of a function_call becomes the tool_calls of an assistant.
 ///
-/// Source: LLaMA-Factory 0.9, data/converter.py; TRL 0.23, data_utils.py
+/// Source: LLaMA-Factory 0.9, data/converter.py; TRL 0.23, data_utils.py (maybe_extract_prompt)
 /// Errors: Error{deck} that names the field
-ChatRecord parse_chat_record(std::string_view json);
+std::vector<ChatRecord> parse_chat_records(std::string_view json);
 
 }  // namespace ziggurat::data

@@ -56,6 +56,13 @@ ChatSource::ChatSource(const std::vector<std::string>& paths, const std::string&
                     "headers). Make both with the same tokenizer: 'ziggurat tokenize RECORDS --chat'.",
                     key, printable(files_.front().file.file().path()), printable(path))};
         }
+        if (files_.back().file.header().has_pairs() != has_pairs()) {
+            const auto kind = [](bool pairs) { return pairs ? "pairs of answers" : "conversations"; };
+            throw Error{ErrorKind::deck,
+                        fmt::format("{}: '{}' holds {}, and '{}' holds {}. Name files of one kind.", key,
+                                    printable(files_.front().file.file().path()), kind(has_pairs()),
+                                    printable(path), kind(!has_pairs()))};
+        }
     }
 }
 

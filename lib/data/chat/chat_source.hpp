@@ -1,4 +1,4 @@
-/// Samples of conversations as one stream of tokens; each sample is a document.
+/// Samples of conversations or of answers as one stream of tokens; each sample is a document.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ class ChatSource final : public TokenSource {
   public:
     /// \param paths  sample files, at least one
     /// \param key    deck key of the source; messages begin with it
-    /// Errors: Error{deck} if a file is not a sample file, or if two files were made by different tokenizers
+    /// Errors: Error{deck} if a file is not a sample file, if two files were made by different tokenizers, or
+    ///         if one holds conversations and another one pairs of answers
     ChatSource(const std::vector<std::string>& paths, const std::string& key);
 
     std::int64_t num_tokens() const override { return files_.back().end; }
@@ -27,12 +28,16 @@ class ChatSource final : public TokenSource {
     void mark_document_starts(std::int64_t begin, std::span<std::uint8_t> starts) const override;
     bool has_loss_mask() const override { return true; }
     void mark_counted(std::int64_t begin, std::span<std::uint8_t> counts) const override;
+    std::int64_t num_pairs() const override { return has_pairs() ? num_samples() / 2 : 0; }
     std::string location_of(std::int64_t token) const override;
     std::vector<SourceFile> files() const override;
 
+    /// Returns true if samples 2 i and 2 i + 1 are the chosen and the rejected answer of pair i.
+    bool has_pairs() const { return files_.front().file.header().has_pairs(); }
     std::int64_t num_samples() const { return files_.back().samples_end; }
     /// Returns the first token of a sample; num_tokens() for sample num_samples().
     std::int64_t begin_of(std::int64_t sample) const;
+    std::int64_t length_of(std::int64_t sample) const { return begin_of(sample + 1) - begin_of(sample); }
     /// Returns the share of tokens that count in the loss.
     double counted_share() const;
     std::size_t num_files() const { return files_.size(); }

@@ -55,10 +55,11 @@ std::string name_of_samples(const std::string& path,
                             std::uint64_t template_hash,
                             spec::LossOn loss_on) {
     const MappedFile records{path, key};
-    const std::array<std::uint64_t, 5> parts{XXH3_64bits(records.content().data(), records.content().size()),
-                                             XXH3_64bits(tokenizer_hash.data(), tokenizer_hash.size()),
-                                             template_hash, static_cast<std::uint64_t>(loss_on),
-                                             static_cast<std::uint64_t>(SampleFileHeader::known_version)};
+    const std::array<std::uint64_t, 5> parts{
+        XXH3_64bits(records.content().data(), records.content().size()),
+        XXH3_64bits(tokenizer_hash.data(), tokenizer_hash.size()), template_hash,
+        static_cast<std::uint64_t>(loss_on),
+        static_cast<std::uint64_t>(SampleFileHeader::conversations_version)};
     return fmt::format("{}.{:016x}{}", path, XXH3_64bits(parts.data(), sizeof parts), sample_file_ending);
 }
 

@@ -37,6 +37,10 @@ bool has_size_of(const SampleFileHeader& header, std::int64_t bytes) {
            header.num_samples * begin_bytes + header.num_tokens * token_bytes == rest;
 }
 
+bool is_known(std::int32_t version) {
+    return version == SampleFileHeader::conversations_version || version == SampleFileHeader::pairs_version;
+}
+
 template <class T>
 void append(std::string& bytes, const T& value) {
     bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -57,15 +61,19 @@ SampleFile::SampleFile(const std::string& path, const std::string& key) : file_{
         reject(key, file_, fmt::format("{} bytes, shorter than the header", file_.bytes()));
     }
     header_ = file_.load<SampleFileHeader>(0);
-    if (header_.version != SampleFileHeader::known_version) {
+    if (!is_known(header_.version)) {
         reject(key, file_,
-               fmt::format("version {}, this program reads {}", header_.version,
-                           SampleFileHeader::known_version));
+               fmt::format("version {}, this program reads {} and {}", header_.version,
+                           SampleFileHeader::conversations_version, SampleFileHeader::pairs_version));
     }
     if (!has_size_of(header_, file_.bytes())) {
         reject(key, file_,
                fmt::format("its header counts {} samples and {} tokens, which does not match its {} bytes",
                            header_.num_samples, header_.num_tokens, file_.bytes()));
+    }
+    if (header_.has_pairs() && num_samples() % 2 != 0) {
+        reject(key, file_,
+               fmt::format("its header counts {} samples, but pairs have an even number", num_samples()));
     }
     std::int64_t before = 0;
     for (std::int64_t sample = 0; sample <= num_samples(); ++sample) {
@@ -128,8 +136,8 @@ void SampleFileWriter::write() {
 }
 
 SampleFileHeader SampleFileWriter::complete(SampleFileHeader made_from) {
+    ZG_EXPECTS(is_known(made_from.version) && (!made_from.has_pairs() || begins_.size() % 2 == 1));
     std::memcpy(made_from.magic, SampleFileHeader::magic_bytes.data(), sizeof made_from.magic);
-    made_from.version = SampleFileHeader::known_version;
     made_from.num_samples = std::ssize(begins_) - 1;
     made_from.num_tokens = begins_.back();
     made_from.num_counted = num_counted_;

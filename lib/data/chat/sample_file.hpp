@@ -1,4 +1,4 @@
-/// Files of samples: conversations as tokens, each with a mask of the tokens that count in the loss.
+/// Files of samples: conversations or answers as tokens, with a mask of the counted tokens.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,16 @@ inline constexpr std::string_view sample_file_ending = ".samples";
 ///
 /// A token is an uint32 that has its id in the lower 31 bits; the highest bit is set if the token counts in
 /// the loss as a target. Begins are num_samples + 1 int64 numbers, in tokens; the last one is num_tokens.
+///
+/// In a file of pairs, samples 2 i and 2 i + 1 are the chosen and the rejected answer of pair i. Each begins
+/// with the prompt, and only tokens of the answer count.
 struct SampleFileHeader {
     static constexpr std::string_view magic_bytes{"ZGSAMPLE", 8};
-    static constexpr std::int32_t known_version = 1;
+    static constexpr std::int32_t conversations_version = 1;
+    static constexpr std::int32_t pairs_version = 2;
 
     char magic[8] = {};
-    std::int32_t version = known_version;
+    std::int32_t version = conversations_version;
     std::int32_t loss_on = 0;  ///< spec::LossOn
     std::int64_t num_samples = 0;
     std::int64_t num_tokens = 0;
@@ -34,6 +38,8 @@ struct SampleFileHeader {
     std::uint64_t template_hash = 0;   ///< XXH3-64 of the template's text; 0: no template was used
     std::uint64_t records_hash = 0;    ///< XXH3-64 of the records' text
 
+    /// Returns true if the samples are pairs of answers.
+    bool has_pairs() const noexcept { return version == pairs_version; }
     bool operator==(const SampleFileHeader&) const = default;
 };
 static_assert(sizeof(SampleFileHeader) == 64);
@@ -88,7 +94,8 @@ class SampleFileWriter {
 
     /// Writes the header, flushes the file to the disk and renames it. Returns the header.
     ///
-    /// \param made_from  hashes and loss_on; the other members are set here
+    /// \param made_from  version, hashes and loss_on; the other members are set here. Pairs have an even number
+    ///                   of samples.
     /// Errors: Error{resource}
     SampleFileHeader complete(SampleFileHeader made_from);
 

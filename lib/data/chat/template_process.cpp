@@ -177,6 +177,7 @@ RenderedText TemplateProcess::render(const RenderRequest& request) {
     sent["asks"] = request.asks_for_answer;
     sent["first"] = request.marked.first;
     sent["last"] = request.marked.last;
+    sent["ignores_blocks"] = request.ignores_blocks;
     sent["turns"] = ChatJson::array();
     for (const auto& turn : request.turns) {
         sent["turns"].push_back({turn.first, turn.last});

@@ -44,6 +44,8 @@ struct RenderRequest {
     MessageRange marked = {};
     /// The same for other templates, as ranges whose text counts. Empty: no spans are requested.
     std::vector<MessageRange> turns = {};
+    /// Spans of `turns` are found without the generation blocks of the template.
+    bool ignores_blocks = false;
 };
 
 /// The text of a conversation, and the spans that count in the loss.

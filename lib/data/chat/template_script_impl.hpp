@@ -154,7 +154,7 @@ def render_conversation(request):
     variables = dict(special_tokens, tools=None, documents=None)
     variables.update(request["variables"])
     text, marks = render(template, messages, request["asks"], variables)
-    if is_marked[request["template"]]:
+    if is_marked[request["template"]] and not request["ignores_blocks"]:
         spans = marked_spans(template, request, messages, variables, marks) if request["turns"] else []
     else:
         spans, turn, part = rendered_spans(template, request, messages, variables, text)

@@ -12,14 +12,24 @@ namespace ziggurat::data {
 
 /// Opens a source, not of the format own. Conversations are arranged in sequences by data.packing.
 ///
+/// Pairs of answers cannot be wrapped.
+///
 /// \param key       deck key of its path; messages begin with it
 /// \param held_out  share of its end that is not trained on
 /// \param reports   of the encoding of records of conversations
-/// Errors: those of open_source(), open_chat() and PackedSource
+/// Errors: those of open_source(), open_chat(), expect_kind() and PackedSource
 std::shared_ptr<const TokenSource> open_arranged(const spec::Data& data,
                                                  const spec::Source& source,
                                                  const std::string& key,
                                                  double held_out,
                                                  const SampleFileReports& reports = {});
+
+/// Rejects a source without pairs of answers if data.has_pairs, else a source with them.
+///
+/// Errors: Error{deck} that begins with `key`
+void expect_kind(const TokenSource& tokens,
+                 const spec::Data& data,
+                 const spec::Source& source,
+                 const std::string& key);
 
 }  // namespace ziggurat::data

@@ -138,6 +138,7 @@ void resolve_packing(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Data& data = resolution.run.data;
     const bool has_chat = spec::has_conversations(data);
+    data.has_pairs = !values.is_keyword("train.objective.kind", "next_token");
     if (resolution.is_auto("data.packing")) {
         data.packing = has_chat ? spec::SamplePacking::best_fit : spec::SamplePacking::wrapped;
         const std::string keyword = spec::word_of(data.packing);
@@ -150,7 +151,8 @@ void resolve_packing(Resolution& resolution) {
     data.long_samples =
         spec::long_samples_of(values.keyword("data.long_samples")).value_or(spec::LongSamples::cut);
     if (resolution.is_auto("data.reset_at_document")) {
-        data.reset_at_document = has_chat && data.packing == spec::SamplePacking::best_fit;
+        data.reset_at_document =
+            has_chat && (data.packing == spec::SamplePacking::best_fit || data.has_pairs);
         values.set_resolved("data.reset_at_document", data.reset_at_document,
                             data.reset_at_document ? "true" : "false", "data.packing");
     } else {

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "deck/resolve/resolve.hpp"
+#include "deck/values/working_folder.hpp"
 #include "layout/families/adapters.hpp"
 
 namespace ziggurat::deck {
@@ -82,6 +85,27 @@ spec::StopWhen stop_when(const Values& values) {
     return when;
 }
 
+spec::Objective objective_of(const Values& values) {
+    constexpr const char* reference = "train.objective.reference";
+    spec::Objective objective{.beta = values.real("train.objective.beta"),
+                              .label_smoothing = values.real("train.objective.label_smoothing")};
+    if (values.is_keyword("train.objective.kind", "dpo")) {
+        objective.kind = spec::ObjectiveKind::dpo;
+    } else if (values.is_keyword("train.objective.kind", "ipo")) {
+        objective.kind = spec::ObjectiveKind::ipo;
+    }
+    if (values.is_keyword(reference, "adapters_off")) {
+        objective.reference = spec::ReferenceKind::adapters_off;
+    } else if (!values.is_keyword(reference, "start")) {
+        objective.reference = spec::ReferenceKind::path;
+        objective.reference_path = path_from(values, values.text(reference));
+        std::error_code none;
+        objective.is_reference_published =
+            std::filesystem::exists(std::filesystem::path{objective.reference_path} / "config.json", none);
+    }
+    return objective;
+}
+
 }  // namespace
 
 void resolve_train(Resolution& resolution) {
@@ -101,6 +125,7 @@ void resolve_train(Resolution& resolution) {
                     .window = values.integer("train.spikes.window"),
                     .z = values.real("train.spikes.z")};
     train.stop_when = stop_when(values);
+    train.objective = objective_of(values);
     if (values.is_keyword("train.average.kind", "ema")) {
         train.average = {.decay = values.real("train.average.decay"),
                          .from = resolution.steps_of("train.average.from")};

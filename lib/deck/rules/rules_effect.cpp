@@ -68,6 +68,14 @@ bool looks_for_no_spikes(const Resolution& at) {
     return at.run.train.spikes.action == spec::SpikeAction::off;
 }
 
+bool compares_no_answers(const Resolution& at) {
+    return !at.run.train.objective.has_pairs();
+}
+
+bool assumes_no_swaps(const Resolution& at) {
+    return at.run.train.objective.kind != spec::ObjectiveKind::dpo;
+}
+
 bool averages_nothing(const Resolution& at) {
     return !at.run.train.average.is_on();
 }
@@ -156,6 +164,12 @@ constexpr std::array idle_keys = {
          "Remove it, or set the action.", "train.spikes"},
     Idle{"train.spikes.z", looks_for_no_spikes, "train.spikes.action is off", "Remove it, or set the action.",
          "train.spikes"},
+    Idle{"train.objective.beta", compares_no_answers, "train.objective.kind is next_token",
+         "Remove it, or use kind: dpo.", "train.objective"},
+    Idle{"train.objective.label_smoothing", assumes_no_swaps, "train.objective.kind is not dpo",
+         "Remove it, or use kind: dpo.", "train.objective"},
+    Idle{"train.objective.reference", compares_no_answers, "train.objective.kind is next_token",
+         "Remove it, or use kind: dpo.", "train.objective"},
     Idle{"train.average.decay", averages_nothing, "train.average is off", "Remove it, or use kind: ema.",
          "train.average"},
     Idle{"train.average.from", averages_nothing, "train.average is off", "Remove it, or use kind: ema.",

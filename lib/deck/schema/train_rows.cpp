@@ -36,6 +36,27 @@ constexpr Row rows[] = {
      .doc = "Patterns of the weights that get an adapter, such as attention.q or mlp.*, the same in all "
             "layers."},
 
+    {.path = "train.objective", .shorthand = "kind",
+     .doc = "Loss that training minimizes. dpo and ipo train on pairs of answers (decks/DATA.md), of which one is "
+            "preferred, and compare the model with a reference model."},
+    {.path = "train.objective.kind", .type = Type::keyword, .fallback = "next_token", .keywords = "next_token dpo ipo",
+     .on_resume = warned, .from_here = "the loss has another meaning",
+     .doc = "next_token: cross-entropy of the next token. dpo: -log sigmoid(beta * margin), where the margin is the "
+            "gain of log-probability of the chosen answer over the reference, minus that of the rejected one. ipo: "
+            "(margin - 1 / (2 beta))^2 with log-probabilities per token."},
+    {.path = "train.objective.beta", .type = Type::real, .fallback = "0.1", .min = 1e-6, .max = 1e6,
+     .on_resume = warned, .from_here = "the loss has another scale",
+     .doc = "Strength with which the model is kept close to the reference."},
+    {.path = "train.objective.label_smoothing", .type = Type::real, .fallback = "0", .min = 0, .max = 0.49,
+     .on_resume = warned, .from_here = "the loss has another meaning",
+     .doc = "dpo: assumed share of pairs whose answers are swapped."},
+    {.path = "train.objective.reference", .type = Type::text, .fallback = "start", .keywords = "start adapters_off",
+     .on_resume = warned, .from_here = "the loss is relative to another model",
+     .doc = "Reference model: start is the model with its initial weights, adapters_off the same without adapters "
+            "(train.lora); otherwise the path of a checkpoint, a run or a Hugging Face model. Its log-probabilities "
+            "are computed before the first step and kept in run.dir.",
+     .is_name_or_place = true},
+
     {.path = "train.spikes", .shorthand = "action",
      .doc = "Steps whose loss or gradient norm is far above those of preceding steps."},
     {.path = "train.spikes.action", .type = Type::keyword, .fallback = "off", .keywords = "off warn skip roll_back",

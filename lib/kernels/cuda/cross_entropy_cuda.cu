@@ -161,7 +161,8 @@ __device__ void gradient_row(T* x,
         fill_with_zeros(x, padded, is_aligned);
         return;
     }
-    const float pivot = gradient_pivot(log2_of_sum, scale);
+    const float pivot = gradient_pivot(log2_of_sum, fabsf(scale));
+    const float sign = copysignf(1.0F, scale);
     const float slope = reader.slope();
     constexpr int at_once = 2;  // packs of a thread
     const int step = static_cast<int>(blockDim.x) * pack;
@@ -189,7 +190,8 @@ __device__ void gradient_row(T* x,
                     const float gradient = target_gradient(loss_of(read * slope, log2_of_sum), scale);
                     value[i] = reader.through_cap(gradient, read);
                 } else {
-                    const float gradient = reader.through_cap(relative_power(read, slope, pivot), read);
+                    const float gradient =
+                        reader.through_cap(sign * relative_power(read, slope, pivot), read);
                     value[i] = first + i < valid ? gradient : 0.0F;
                 }
             }
@@ -274,6 +276,7 @@ __global__ void __launch_bounds__(threads) gradients_of_tile(LossRow of,
                                                              std::int64_t first,
                                                              std::int64_t width,
                                                              bool is_aligned,
+                                                             const float* weights,
                                                              const LossStatistics* statistics,
                                                              const StepInputs* inputs,
                                                              Reader reader,
@@ -285,8 +288,9 @@ __global__ void __launch_bounds__(threads) gradients_of_tile(LossRow of,
         return;
     }
     const auto to_end = of.vocab > first ? of.vocab - first : 0;
+    const float scale = inputs->loss_scale * logit_factor;
     gradient_row(x, to_end < width ? to_end : width, width, of.targets[row] - first, reader,
-                 log2_sum(statistics[row]), inputs->loss_scale * logit_factor, is_aligned);
+                 log2_sum(statistics[row]), weights == nullptr ? scale : scale * weights[row], is_aligned);
 }
 
 __global__ void __launch_bounds__(threads) merge_slices(const LossStatistics* slices,
@@ -404,14 +408,16 @@ void cross_entropy_tile_gradient(const device::Stream& stream,
                                  std::int64_t vocab,
                                  TensorRef<const std::int32_t, 1> targets,
                                  TensorRef<const std::uint8_t, 1> mask,
+                                 TensorRef<const float, 1> weights,
                                  std::span<const LossStatistics> statistics,
                                  const StepInputs* inputs,
                                  const LogitTransform& transform) {
     with_reader(transform, [&](auto reader) {
         launch_grid(stream, "cross_entropy_tile_gradient", {logits.extent(0), threads},
                     gradients_of_tile<T, decltype(reader)>, row_of(vocab, targets, mask), logits.data, first,
-                    logits.extent(1), are_rows_aligned(logits.extent(1), logits.data), statistics.data(),
-                    inputs, reader, transform.factor);
+                    logits.extent(1), are_rows_aligned(logits.extent(1), logits.data),
+                    weights.empty() ? nullptr : weights.data, statistics.data(), inputs, reader,
+                    transform.factor);
     });
 }
 

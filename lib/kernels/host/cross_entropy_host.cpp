@@ -56,7 +56,8 @@ float log2_sum_exp(const T* x, std::int64_t count, const Reader& reader) {
 
 /// Computes x = scale * (softmax(z) - onehot(target)), through the cap; 0 for columns from `valid` on.
 ///
-/// z is the transform of x. `scale` contains its factor. A target outside of these columns is ignored.
+/// z is the transform of x. `scale` contains its factor and may be negative. A target outside of these
+/// columns is ignored.
 template <class T, class Reader>
 void gradient_row(T* x,
                   std::int64_t valid,
@@ -71,12 +72,13 @@ void gradient_row(T* x,
     }
     const bool has_target = 0 <= target && target < valid;
     const float target_value = has_target ? reader.read(float(x[target])) : 0.0f;
-    const float pivot = gradient_pivot(log2_of_sum, scale);
+    const float pivot = gradient_pivot(log2_of_sum, std::fabs(scale));
+    const float sign = std::copysign(1.0f, scale);
     const float slope = reader.slope();
 #pragma omp simd
     for (std::int64_t i = 0; i < valid; ++i) {
         const float value = reader.read(float(x[i]));
-        tensor::store(x[i], reader.through_cap(relative_power(value, slope, pivot), value));
+        tensor::store(x[i], reader.through_cap(sign * relative_power(value, slope, pivot), value));
     }
     if (has_target) {
         const float gradient = target_gradient(loss_of(target_value * slope, log2_of_sum), scale);
@@ -208,6 +210,7 @@ void cross_entropy_tile_gradient(const device::Stream&,
                                  std::int64_t vocab,
                                  TensorRef<const std::int32_t, 1> targets,
                                  TensorRef<const std::uint8_t, 1> mask,
+                                 TensorRef<const float, 1> weights,
                                  std::span<const LossStatistics> statistics,
                                  const StepInputs* inputs,
                                  const LogitTransform& transform) {
@@ -224,7 +227,7 @@ void cross_entropy_tile_gradient(const device::Stream&,
                 return;
             }
             gradient_row(x, valid, logits.extent(1), targets.data[row] - first, reader,
-                         log2_sum(statistics[row]), scale);
+                         log2_sum(statistics[row]), weights.empty() ? scale : scale * weights.data[row]);
         });
     });
 }

@@ -25,6 +25,7 @@ struct AttentionShape;
 struct LocalWindow;
 struct LogitTransform;
 struct NormalField;
+struct PreferenceLoss;
 struct QkvHeads;
 
 /// Type that is passed to a kernel unchanged, because it holds no address.
@@ -33,7 +34,8 @@ struct QkvHeads;
 template <class T>
 concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, AdamW> ||
     std::is_same_v<T, AttentionShape> || std::is_same_v<T, LocalWindow> ||
-    std::is_same_v<T, LogitTransform> || std::is_same_v<T, NormalField> || std::is_same_v<T, QkvHeads>;
+    std::is_same_v<T, LogitTransform> || std::is_same_v<T, NormalField> ||
+    std::is_same_v<T, PreferenceLoss> || std::is_same_v<T, QkvHeads>;
 
 /// Translates arguments for backends: replaces addresses by those that the backend can access.
 ///

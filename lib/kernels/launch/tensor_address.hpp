@@ -19,7 +19,10 @@ class ExactSum;
 
 namespace ziggurat::kernels {
 
+struct AnswerRows;
+struct AnswerSums;
 struct LossStatistics;
+struct PairResult;
 struct StepInputs;
 
 /// Element type of tensors: numbers, and structs of numbers that are listed by name.
@@ -32,7 +35,8 @@ concept Element =
     std::same_as<std::remove_const_t<T>, std::int64_t> || std::same_as < std::remove_const_t<T>,
 float > || std::same_as<std::remove_const_t<T>, tensor::bfloat16> ||
     std::same_as<std::remove_const_t<T>, ExactSum> || std::same_as<std::remove_const_t<T>, LossStatistics> ||
-    std::same_as<std::remove_const_t<T>, StepInputs>;
+    std::same_as<std::remove_const_t<T>, StepInputs> || std::same_as<std::remove_const_t<T>, AnswerRows> ||
+    std::same_as<std::remove_const_t<T>, AnswerSums> || std::same_as<std::remove_const_t<T>, PairResult>;
 
 /// Argument of a kernel: address and extents of a contiguous, row-major tensor.
 ///

@@ -54,6 +54,10 @@ Role gradient_of(Role role) {
         case Role::mask:
         case Role::samples:
         case Role::losses:
+        case Role::pairs:
+        case Role::references:
+        case Role::token_weights:
+        case Role::pair_results:
         case Role::cache_sequences:
         case Role::page_table:
         case Role::window_page_table:

@@ -53,6 +53,10 @@ enum class Role {
     mask,
     samples,
     losses,
+    pairs,          ///< first rows of the answers of each pair (kernels/preference.hpp)
+    references,     ///< log-probabilities of the reference model, of both answers of each pair
+    token_weights,  ///< factor of each token's gradient
+    pair_results,   ///< loss and rewards of each pair
     cache_sequences,
     page_table,
     window_page_table,
@@ -163,6 +167,14 @@ constexpr const char* to_string(Role role) {
             return "samples";
         case Role::losses:
             return "losses";
+        case Role::pairs:
+            return "pairs";
+        case Role::references:
+            return "references";
+        case Role::token_weights:
+            return "token_weights";
+        case Role::pair_results:
+            return "pair_results";
         case Role::cache_sequences:
             return "cache_sequences";
         case Role::page_table:

@@ -142,6 +142,9 @@ Kernels embedding_kernels(const OpOperands& use, std::int64_t value_bytes, std::
 }
 
 const char* loss_kernel(const OpOperands& use) {
+    if (use.writes(Role::token_weights)) {
+        return "preference_weights";
+    }
     if (!use.reads(Role::statistics) && !use.writes(Role::statistics)) {
         return use.writes(Role::d_input) ? "cross_entropy" : "cross_entropy_loss_only";
     }
@@ -295,7 +298,8 @@ std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
         case PhaseKind::residual:
             return {{is_forward(op) ? "residual_forward" : "dropout_backward", 1, use.all_but()}};
         case PhaseKind::loss:
-            return {{loss_kernel(use), 1, use.all_but()}};
+            // The weights of pairs are cleared first.
+            return {{loss_kernel(use), use.writes(Role::token_weights) ? 2 : 1, use.all_but()}};
     }
     return {};
 }

@@ -7,6 +7,11 @@
 namespace ziggurat::schedule {
 namespace {
 
+/// Returns the maximum number of pairs of answers in a micro-batch; 0 if samples are not pairs.
+std::int64_t max_pairs(const spec::RunSpec& spec) {
+    return spec.data.has_pairs ? spec.train.micro_batch * (spec.data.seq / spec::min_pair_tokens) : 0;
+}
+
 /// Returns the number of elements of the tensor; 0 if the program does not have it.
 std::int64_t elements_of(BatchTensor tensor,
                          const spec::RunSpec& spec,
@@ -29,6 +34,10 @@ std::int64_t elements_of(BatchTensor tensor,
             return has_windows && !is_cached ? model.tokens : 0;
         case BatchTensor::samples:
             return is_cached ? 0 : spec.train.micro_batch;
+        case BatchTensor::pairs:
+        case BatchTensor::references:
+        case BatchTensor::pair_results:
+            return program.variant == Variant::train ? max_pairs(spec) : 0;
         case BatchTensor::cache_sequences:
             return is_cached ? model.tokens : 0;
         case BatchTensor::page_table:

@@ -97,38 +97,77 @@ Op PhaseWriter::loss_op(UnitId unit, int mb, std::int64_t begin, std::int64_t en
     return op;
 }
 
+Op PhaseWriter::logits_op(UnitId unit, int mb, std::int64_t begin, std::int64_t end, Direction direction) {
+    auto op = compute_op(unit, phase_of(unit_of(unit), PhaseKind::logits), mb, direction);
+    set_rows(op, op, begin, end);
+    op.label += " rows " + std::to_string(begin);
+    return op;
+}
+
+/// Adds the weight of the product with the vocabulary: packed, if the device uses packed weights.
+void PhaseWriter::add_head_weight(Op& op, BufferId packed, Role role) {
+    if (packed < 0) {
+        add_parameters(op, unit_of(op.unit).phases[op.phase]);
+    } else {
+        op.reads.push_back(whole(draft_.program, packed, role));
+    }
+}
+
+/// Computes the logits of rows [begin, end).
+BufferId PhaseWriter::logits_of_rows(UnitId unit,
+                                     int mb,
+                                     std::int64_t begin,
+                                     std::int64_t end,
+                                     const PackedHead& packed,
+                                     Direction direction) {
+    auto product = logits_op(unit, mb, begin, end, direction);
+    const auto& described = unit_of(unit).phases[product.phase];
+    const BufferId h = use_value(unit, described.reads.front(), mb, Direction::forward);
+    const BufferId logits = scratch_buffer("logits of rows " + std::to_string(begin),
+                                           (end - begin) * described.out * model_.element_bytes,
+                                           MemoryCategory::logits, unit, mb);
+    product.reads.push_back(part(h, Role::input, begin, end, described.in * model_.element_bytes));
+    add_head_weight(product, packed.forward, Role::packed_forward);
+    product.writes.push_back(whole(draft_.program, logits, Role::output));
+    add_workspace(product, workspaces_->packed_linear(end - begin, described.in, described.out));
+    add(std::move(product));
+    return logits;
+}
+
+/// Computes the gradients of the product's input and weight from those of the logits of rows [begin, end).
+void PhaseWriter::backward_of_logits(UnitId unit,
+                                     int mb,
+                                     std::int64_t begin,
+                                     std::int64_t end,
+                                     BufferId d_logits,
+                                     const PackedHead& packed,
+                                     BufferId d_h) {
+    auto& program = draft_.program;
+    const auto& described = unit_of(unit).phases[phase_of(unit_of(unit), PhaseKind::logits)];
+    const auto row_bytes = described.in * model_.element_bytes;
+    const auto workspace = workspaces_->packed_linear(end - begin, described.in, described.out);
+    if (d_h >= 0) {
+        auto through = logits_op(unit, mb, begin, end, Direction::backward_input);
+        through.reads.push_back(whole(program, d_logits, Role::d_output));
+        add_head_weight(through, packed.backward, Role::packed_backward);
+        through.writes.push_back(part(d_h, Role::d_input, begin, end, row_bytes));
+        add_workspace(through, workspace);
+        add(std::move(through));
+    }
+    const BufferId h = use_value(unit, described.reads.front(), mb, Direction::forward);
+    auto weight = logits_op(unit, mb, begin, end, Direction::backward_weight);
+    weight.reads.push_back(part(h, Role::input, begin, end, row_bytes));
+    weight.reads.push_back(whole(program, d_logits, Role::d_output));
+    if (add_gradients(weight, described)) {
+        add_workspace(weight, workspace);
+        add(std::move(weight));
+    }
+}
+
 void PhaseWriter::logits_block(
     UnitId unit, int mb, std::int64_t begin, std::int64_t end, const PackedHead& packed, BufferId d_h) {
     auto& program = draft_.program;
-    const int phase = phase_of(unit_of(unit), PhaseKind::logits);
-    const auto& described = unit_of(unit).phases[phase];
-    const auto row_bytes = described.in * model_.element_bytes;
-    const auto workspace = workspaces_->packed_linear(end - begin, described.in, described.out);
-    const BufferId h = use_value(unit, described.reads.front(), mb, Direction::forward);
-    const int logits = scratch_buffer("logits of rows " + std::to_string(begin),
-                                      (end - begin) * described.out * model_.element_bytes,
-                                      MemoryCategory::logits, unit, mb);
-    const auto read_weight = [&](Op& op, int made, Role role) {
-        if (made < 0) {
-            add_parameters(op, described);
-        } else {
-            op.reads.push_back(whole(program, made, role));
-        }
-    };
-    const auto block_op = [&](Direction direction) {
-        auto op = compute_op(unit, phase, mb, direction);
-        set_rows(op, op, begin, end);
-        op.label += " rows " + std::to_string(begin);
-        return op;
-    };
-
-    auto product = block_op(Direction::forward);
-    product.reads.push_back(part(h, Role::input, begin, end, row_bytes));
-    read_weight(product, packed.forward, Role::packed_forward);
-    product.writes.push_back(whole(program, logits, Role::output));
-    add_workspace(product, workspace);
-    add(std::move(product));
-
+    const BufferId logits = logits_of_rows(unit, mb, begin, end, packed, Direction::forward);
     const bool trains = program.variant == Variant::train;
     auto loss = loss_op(unit, mb, begin, end, logits);
     if (model_.tensor() > 1) {
@@ -147,25 +186,8 @@ void PhaseWriter::logits_block(
     if (!loss.writes.empty()) {
         add(std::move(loss));
     }
-    if (program.variant != Variant::train) {
-        return;
-    }
-
-    if (d_h >= 0) {
-        auto through = block_op(Direction::backward_input);
-        through.reads.push_back(whole(program, logits, Role::d_output));
-        read_weight(through, packed.backward, Role::packed_backward);
-        through.writes.push_back(part(d_h, Role::d_input, begin, end, row_bytes));
-        add_workspace(through, workspace);
-        add(std::move(through));
-    }
-
-    auto weight = block_op(Direction::backward_weight);
-    weight.reads.push_back(part(h, Role::input, begin, end, row_bytes));
-    weight.reads.push_back(whole(program, logits, Role::d_output));
-    if (add_gradients(weight, described)) {
-        add_workspace(weight, workspace);
-        add(std::move(weight));
+    if (trains) {
+        backward_of_logits(unit, mb, begin, end, logits, packed, d_h);
     }
 }
 
@@ -190,6 +212,10 @@ BufferId PhaseWriter::head(UnitId unit, int mb, BufferId input) {
 
     const auto packed = pack_head(unit, mb, passes_on);
     const BufferId d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : BufferId{};
+    if (trains && spec_.data.has_pairs) {
+        head_of_pairs(unit, mb, packed, d_h);
+        return input_gradient_of_head(unit, mb, d_h);
+    }
     const auto block = workspaces_->logits_rows(described.phases[logits_phase].out);
     for (std::int64_t begin = 0; begin < model_.tokens; begin += block) {
         const auto end = std::min(begin + block, model_.tokens);

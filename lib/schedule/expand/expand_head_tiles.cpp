@@ -84,6 +84,7 @@ void PhaseWriter::head_tiles(UnitId unit, int mb, BufferId h, BufferId d_h) {
     if (program.variant != Variant::train) {
         return;
     }
+    const BufferId weights = spec_.data.has_pairs ? weights_of_pairs(unit, mb) : BufferId{-1};
     const bool is_narrow = model_.element_bytes < 4;
     const BufferId sum = d_h >= 0 && is_narrow ? scratch_buffer("sum of " + program.buffers[d_h].name,
                                                                 model_.tokens * described.in * 4,
@@ -97,6 +98,7 @@ void PhaseWriter::head_tiles(UnitId unit, int mb, BufferId h, BufferId d_h) {
             loss.direction = Direction::backward;
             loss.label += " gradient";
             loss.reads.push_back(part(own, Role::statistics, begin, end, loss_statistics_bytes));
+            add_token_weights(loss, weights);
             add_step_inputs(loss);
             loss.writes.push_back(whole(program, logits, Role::d_input));
             add(std::move(loss));

@@ -138,6 +138,21 @@ class PhaseWriter {
         int backward = -1;
     };
     PackedHead pack_head(UnitId unit, int microbatch, bool passes_on);
+    Op logits_op(UnitId unit, int microbatch, std::int64_t begin, std::int64_t end, Direction direction);
+    void add_head_weight(Op& op, BufferId packed, Role role);
+    BufferId logits_of_rows(UnitId unit,
+                            int microbatch,
+                            std::int64_t begin,
+                            std::int64_t end,
+                            const PackedHead& packed,
+                            Direction direction);
+    void backward_of_logits(UnitId unit,
+                            int microbatch,
+                            std::int64_t begin,
+                            std::int64_t end,
+                            BufferId d_logits,
+                            const PackedHead& packed,
+                            BufferId d_h);
     void logits_block(UnitId unit,
                       int microbatch,
                       std::int64_t begin,
@@ -151,6 +166,11 @@ class PhaseWriter {
     void losses_of_statistics(
         UnitId unit, int microbatch, std::int64_t begin, std::int64_t end, int statistics);
     BufferId input_gradient_of_head(UnitId unit, int microbatch, BufferId d_h);
+
+    // expand_head_pairs.cpp
+    void head_of_pairs(UnitId unit, int microbatch, const PackedHead& packed, BufferId d_h);
+    BufferId weights_of_pairs(UnitId unit, int microbatch);
+    void add_token_weights(Op& loss, BufferId weights) const;
 
     // expand_head_tiles.cpp
     void head_tiles(UnitId unit, int microbatch, BufferId h, BufferId d_h);

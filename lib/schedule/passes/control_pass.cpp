@@ -18,7 +18,7 @@ class ControlCopies {
             for (int b = 0; b < num_batch_tensors; ++b) {
                 const auto tensor = static_cast<BatchTensor>(b);
                 if (const BufferId given = given_.of(tensor, m); given >= 0) {
-                    (tensor == BatchTensor::losses ? left_ : brought_).insert(given);
+                    (is_result(tensor) ? left_ : brought_).insert(given);
                 }
             }
         }
@@ -149,9 +149,14 @@ class ControlCopies {
         const bool is_sum = home == given_.exact_sums;
         const BufferId to = is_sum ? given_.sums_of_device : home;
         const int m = buffer(home).microbatch;
-        auto made = copy(Engine::device_to_host, m,
-                         is_sum ? buffer(home).name + " to host" : "losses to host " + std::to_string(m));
-        add_way(made, twin(home), to, is_sum ? Role::exact_sums : Role::losses);
+        const bool are_losses = !is_sum && home == given_.of(BatchTensor::losses, m);
+        auto made =
+            copy(Engine::device_to_host, m,
+                 buffer(home).name + (is_sum ? std::string{" to host"} : " to host " + std::to_string(m)));
+        add_way(made, twin(home), to,
+                is_sum       ? Role::exact_sums
+                : are_losses ? Role::losses
+                             : Role::pair_results);
         program_.ops.push_back(std::move(made));
         if (is_sum) {
             sums_.push_back(to);

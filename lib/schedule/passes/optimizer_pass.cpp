@@ -31,14 +31,15 @@ class UpdateWriter {
         op.reads.push_back(whole(program, program.trainer_buffers.step_inputs, Role::step_inputs));
         op.writes.push_back(whole(program, program.trainer_buffers.update_inputs, Role::update_inputs));
         // A rank without its own gradients waits only for the losses of its passes.
+        const auto tensor = spec_.data.has_pairs ? BatchTensor::pair_results : BatchTensor::losses;
         for (int m = 0; m < program.microbatches; ++m) {
-            const int losses = program.trainer_buffers.of(BatchTensor::losses, m);
+            const int losses = program.trainer_buffers.of(tensor, m);
             const bool are_made = std::ranges::any_of(program.ops, [&](const Op& other) {
-                const auto* written = program.find_write(other, Role::losses);
+                const auto* written = program.find_write(other, role_of(tensor));
                 return written != nullptr && written->buffer == losses;
             });
             if (are_made && model_.counts_losses()) {
-                op.reads.push_back(whole(program, losses, Role::losses));
+                op.reads.push_back(whole(program, losses, role_of(tensor)));
             }
         }
         program.ops.push_back(std::move(op));

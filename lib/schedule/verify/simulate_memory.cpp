@@ -95,14 +95,15 @@ Pieces SimulatedWorld::pieces_of_operand(int rank, const Operand& operand) {
     return pieces;
 }
 
-/// True if the trainer fills the buffer. The trainer only reads losses.
+/// True if the trainer fills the buffer. The trainer only reads losses and results of pairs.
 bool SimulatedWorld::is_given(int rank, BufferId index) const {
     const auto& described = buffer(rank, index);
     const auto& batch = program(rank).trainer_buffers.batch;
     const std::size_t m = described.microbatch;
-    const bool is_loss =
-        described.microbatch >= 0 && m < batch.size() && batch[m][BatchTensor::losses] == index;
-    return described.lifetime == Lifetime::inputs && !is_loss;
+    const bool is_read =
+        described.microbatch >= 0 && m < batch.size() &&
+        (batch[m][BatchTensor::losses] == index || batch[m][BatchTensor::pair_results] == index);
+    return described.lifetime == Lifetime::inputs && !is_read;
 }
 
 /// Returns pieces in which bytes of an inputs buffer that no op of this step has written have the

@@ -29,11 +29,34 @@ struct BegunEpoch {
     std::int64_t epoch = 0;        ///< counted from 1
 };
 
+/// Means of the rewards of pairs of answers (train.objective).
+struct RewardMeans {
+    double chosen = 0;
+    double rejected = 0;
+    double accuracy = 0;  ///< share of pairs in which the chosen answer has the larger reward
+
+    double margin() const noexcept { return chosen - rejected; }
+};
+
+/// Returns the means; nullopt without pairs.
+inline std::optional<RewardMeans> means_of(const std::optional<RewardSums>& sums) {
+    if (!sums || sums->num_pairs == 0) {
+        return std::nullopt;
+    }
+    const auto pairs = static_cast<double>(sums->num_pairs);
+    return RewardMeans{.chosen = sums->chosen / pairs,
+                       .rejected = sums->rejected / pairs,
+                       .accuracy = static_cast<double>(sums->num_right) / pairs};
+}
+
 /// Report of one optimizer step over all ranks. Peaks are of the worst rank since the previous step.
 struct StepReport {
-    std::int64_t step = 0;       ///< completed steps, including this one: the first is 1
-    std::int64_t tokens = 0;     ///< consumed since the training began, including this step
-    std::optional<double> loss;  ///< nats, mean over the global batch's target tokens, if it has any
+    std::int64_t step = 0;    ///< completed steps, including this one: the first is 1
+    std::int64_t tokens = 0;  ///< consumed since the training began, including this step
+    /// Nats, mean over the global batch's target tokens, if it has any; with a preference objective, mean
+    /// over its pairs.
+    std::optional<double> loss;
+    std::optional<RewardMeans> rewards = {};          ///< with a preference objective
     std::span<const SourceLoss> loss_by_source = {};  ///< one per training source; empty if there is only one
     std::span<const SourceSamples> samples_by_source = {};  ///< the same
     std::span<const BegunEpoch> begun_epochs = {};          ///< except first epochs
@@ -70,7 +93,8 @@ struct ValidationReport {
     std::int64_t step = 0;
     std::int64_t tokens = 0;                      ///< consumed in training so far
     std::optional<double> loss = {};              ///< nats, mean over loss_tokens, if there are any
-    std::int64_t loss_tokens = 0;                 ///< number of target tokens of the mean
+    std::int64_t loss_tokens = 0;                 ///< number of target tokens of the mean, or of pairs
+    std::optional<RewardMeans> rewards = {};      ///< with a preference objective
     std::vector<SourceLoss> loss_by_source = {};  ///< one per validation source; empty if there is only one
     double seconds = 0;
 };

@@ -106,6 +106,12 @@ void EventFile::step(const StepReport& report) {
             add(tags[i], *mean);
         }
     }
+    if (report.rewards) {
+        add("reward/margin", report.rewards->margin());
+        add("reward/accuracy", report.rewards->accuracy);
+        add("reward/chosen", report.rewards->chosen);
+        add("reward/rejected", report.rewards->rejected);
+    }
     add("optim/lr", report.lr);
     add("optim/grad_norm", report.grad_norm);
     add("optim/skipped", static_cast<double>(report.skipped));
@@ -135,6 +141,10 @@ void EventFile::validate(const ValidationReport& report) {
         return;
     }
     values_.assign(1, {"loss/validation", *report.loss});
+    if (report.rewards) {
+        values_.push_back({"reward/validation_margin", report.rewards->margin()});
+        values_.push_back({"reward/validation_accuracy", report.rewards->accuracy});
+    }
     const auto& tags = source_tags("loss/validation/", report.loss_by_source, validation_tags_);
     for (std::size_t i = 0; i < tags.size(); ++i) {
         if (const auto mean = report.loss_by_source[i].mean()) {

@@ -71,10 +71,17 @@ StyledText validation_line(const ValidationReport& report, std::int64_t total_st
         return line;
     }
     line.add(fmt::format(" {}/{} | loss {:.4f}", report.step, total_steps, *report.loss));
-    for (const auto& part :
-         {std::string{" nats/token"}, fmt::format(" ({:.4f} bits)", *report.loss / std::log(2.0)),
-          fmt::format(" | {} tokens", format_grouped(report.loss_tokens)),
-          fmt::format(" | {}", format_duration(report.seconds))}) {
+    std::vector<std::string> parts;
+    if (report.rewards) {
+        parts = {fmt::format(" | accuracy {:.1f}%", 100 * report.rewards->accuracy),
+                 fmt::format(", margin {:.4f}", report.rewards->margin()),
+                 fmt::format(" | {} pairs", format_grouped(report.loss_tokens))};
+    } else {
+        parts = {" nats/token", fmt::format(" ({:.4f} bits)", *report.loss / std::log(2.0)),
+                 fmt::format(" | {} tokens", format_grouped(report.loss_tokens))};
+    }
+    parts.push_back(fmt::format(" | {}", format_duration(report.seconds)));
+    for (const auto& part : parts) {
         if (columns > 0 && static_cast<int>(line.plain().size() + part.size()) > columns) {
             break;
         }

@@ -96,6 +96,7 @@ void Metrics::step(const StepReport& report) {
     line_.field("step", report.step);
     line_.field("tokens", report.tokens);
     line_.field("loss", report.loss);
+    rewards(report.rewards);
     loss_by_source(report.loss_by_source);
     write_samples_by_source(report.samples_by_source, line_);
     line_.field("lr", report.lr);
@@ -147,7 +148,8 @@ void Metrics::validate(const ValidationReport& report) {
     line_.field("step", report.step);
     line_.field("tokens", report.tokens);
     line_.field("loss", report.loss);
-    line_.field("loss_tokens", report.loss_tokens);
+    line_.field(report.rewards ? "loss_pairs" : "loss_tokens", report.loss_tokens);
+    rewards(report.rewards);
     loss_by_source(report.loss_by_source);
     line_.field("validate_s", report.seconds);
     write();
@@ -242,6 +244,15 @@ bool Metrics::break_down(std::string_view reason, int exit_code) noexcept {
                                                   .tokens = tokens_,
                                                   .exit_code = exit_code,
                                                   .reason = reason})) == 0;
+}
+
+void Metrics::rewards(const std::optional<RewardMeans>& means) {
+    if (means) {
+        line_.field("reward_chosen", means->chosen);
+        line_.field("reward_rejected", means->rejected);
+        line_.field("reward_margin", means->margin());
+        line_.field("reward_accuracy", means->accuracy);
+    }
 }
 
 void Metrics::loss_by_source(std::span<const SourceLoss> losses) {

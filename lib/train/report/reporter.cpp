@@ -194,6 +194,7 @@ void Reporter::start(const StepFields& fields,
                                        .can_stall = fields.stalls,
                                        .reports_host = fields.host,
                                        .reports_mfu = facts.peak.flops_of_rank > 0,
+                                       .reports_rewards = spec_.data.has_pairs,
                                        .reports_time = true});
     if (spec_.tiers.device == spec::DeviceKind::cuda) {
         console_.print("attention is computed by " + kernels::describe(attention) + ".");
@@ -226,6 +227,12 @@ void Reporter::keep_products(const ProductRecord& products) {
         const auto others = std::ranges::count_if(choices, [](const auto& one) { return one.second > 0; });
         print_line(fmt::format("{} of {} matrix products do not use the first algorithm of {}.", others,
                                choices.size(), library));
+    }
+}
+
+void Reporter::keep(std::string_view name, std::string_view content) {
+    if (directory_) {
+        directory_->write(name, content);
     }
 }
 

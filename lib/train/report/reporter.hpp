@@ -63,6 +63,8 @@ class Reporter {
     void start(const StepFields& fields,
                const std::string& not_shared_reason,
                const kernels::AttentionOps& attention);
+    /// Writes a file of the run directory, after open().
+    void keep(std::string_view name, std::string_view content);
     void step(const StepReport& report, bool is_last);
     /// Writes products.json, after open(), if products are measured; see Assembly::products().
     void keep_products(const ProductRecord& products);

@@ -85,6 +85,11 @@ void StepColumns::fill(const StepNumbers& numbers) {
     set(time_left_.text, "{:<12}",
         is_done ? std::string{"done"} : "eta " + format_duration(std::max(numbers.left_s, 1e-3)));
 
+    rewards_.text.clear();
+    if (facts_.reports_rewards) {
+        const auto rewards = numbers.rewards.value_or(RewardMeans{});
+        set(rewards_.text, "margin {:>7.4g} acc {:>4.0f}%", rewards.margin(), 100 * rewards.accuracy);
+    }
     mfu_.text.clear();
     if (facts_.reports_mfu) {
         set(mfu_.text, "mfu {:>4.1f}%", 100 * numbers.mfu);
@@ -137,6 +142,8 @@ void StepColumns::fill_heading() {
     set(rate_.text, "{:>11}", "rate");
     set(speed_.text, "{:>12}", "speed");
     set(time_left_.text, "{:<12}", "time left");
+    set(rewards_.text, "{:<24}", "margin and accuracy");
+    rewards_.text.resize(facts_.reports_rewards ? rewards_.text.size() : 0);
     set(mfu_.text, "{:>9}", "mfu");
     set(per_step_.text, "{:>8}", "per step");
     set(stalls_.text, "{:<17}", "stall, % of step");
@@ -148,8 +155,9 @@ void StepColumns::fill_heading() {
     set(memory_alone_.text, "memory");
     mfu_.text.resize(facts_.reports_mfu ? mfu_.text.size() : 0);
     per_rank_.text.resize(facts_.ranks > 1 ? per_rank_.text.size() : 0);
-    for (Cell* cell : {&step_, &step_alone_, &loss_, &rate_, &speed_, &time_left_, &mfu_, &per_step_,
-                       &stalls_, &second_stall_, &norm_, &per_rank_, &time_, &memory_, &memory_alone_}) {
+    for (Cell* cell :
+         {&step_, &step_alone_, &loss_, &rate_, &speed_, &time_left_, &rewards_, &mfu_, &per_step_, &stalls_,
+          &second_stall_, &norm_, &per_rank_, &time_, &memory_, &memory_alone_}) {
         cell->style = Style::aside;
     }
 }
@@ -186,9 +194,10 @@ bool StepColumns::fit(int columns, StyledText& line) const {
         line.trim();
         return false;
     }
-    const std::array<const Cell*, 6> more{&mfu_, &per_step_, &stalls_, &norm_, &per_rank_, &memory_};
+    const std::array<const Cell*, 7> more{&rewards_, &mfu_,      &per_step_, &stalls_,
+                                          &norm_,    &per_rank_, &memory_};
     const int first_width = sum(*chosen);
-    const int all_but_memory = first_width + sum(std::span{more}.first(5)) + static_cast<int>(bar.size());
+    const int all_but_memory = first_width + sum(std::span{more}.first(6)) + static_cast<int>(bar.size());
     const bool has_second_stall =
         has_room(all_but_memory + static_cast<int>(second_stall_.text.size()) + max_memory);
     const bool has_time =

@@ -26,6 +26,11 @@ void StepLine::add(const StepReport& report) {
     ++window_steps_;
     window_loss_ += report.loss.value_or(0);
     window_losses_ += report.loss ? 1 : 0;
+    if (report.rewards) {
+        window_rewards_.chosen += report.rewards->chosen;
+        window_rewards_.rejected += report.rewards->rejected;
+        window_rewards_.accuracy += report.rewards->accuracy;
+    }
     window_.step_s += report.step_s;
     window_tokens_ += std::llround(report.tok_s * report.step_s);
     for (std::size_t i = 0; i < num_stalls; ++i) {
@@ -57,7 +62,11 @@ StepNumbers StepLine::numbers() {
         made.mfu = made.tok_s * (*last_.mfu / last_.tok_s);  // relative to the current peak
     }
     if (window_losses_ > 0) {
-        made.loss = window_loss_ / static_cast<double>(window_losses_);
+        const auto losses = static_cast<double>(window_losses_);
+        made.loss = window_loss_ / losses;
+        made.rewards = {.chosen = window_rewards_.chosen / losses,
+                        .rejected = window_rewards_.rejected / losses,
+                        .accuracy = window_rewards_.accuracy / losses};
     }
     made.is_spike = made.loss && spike_.is_spike(*made.loss);
     for (std::size_t i = 0; i < num_stalls && seconds > 0; ++i) {
@@ -86,6 +95,7 @@ Lines StepLine::line(int columns, double now_s) {
     window_tokens_ = 0;
     window_loss_ = 0;
     window_losses_ = 0;
+    window_rewards_ = {};
     return fitted(columns);
 }
 

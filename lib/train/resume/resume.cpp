@@ -91,7 +91,8 @@ void show_bytes(checkpoint::CheckpointReader& reader, Progress& progress) {
 void begin_with_published_weights(const StartRequest& intent,
                                   const comm::Context& world,
                                   const StateView& state,
-                                  Reporter& reporter) {
+                                  Reporter& reporter,
+                                  std::string_view first) {
     const auto begin_ns = monotonic_ns();
     const auto& model = intent.spec.model;
     decide_on_first(world, [&]() -> Decision {
@@ -102,8 +103,8 @@ void begin_with_published_weights(const StartRequest& intent,
     auto& progress = reporter.busy("loads weights", "bytes");
     const auto bytes_read = load_published_weights(
         world, state, model, [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
-    reporter.print_line(fmt::format("begins with the weights of {}; read {} in {}",
-                                    printable(model.init_path), format_bytes(bytes_read),
+    reporter.print_line(fmt::format("{} the weights of {}; read {} in {}", first, printable(model.init_path),
+                                    format_bytes(bytes_read),
                                     format_duration(seconds_between(begin_ns, monotonic_ns()))));
 }
 
@@ -149,7 +150,8 @@ struct TakenWeights {
 TakenWeights begin_with_weights(const StartRequest& intent,
                                 const comm::Context& world,
                                 const StateView& state,
-                                Reporter& reporter) {
+                                Reporter& reporter,
+                                std::string_view first) {
     const auto begin_ns = monotonic_ns();
     checkpoint::CheckpointSelector choice{
         intent.spec.model.init_path, checkpoint::ReadCheck::hashes,
@@ -167,7 +169,7 @@ TakenWeights begin_with_weights(const StartRequest& intent,
         show_bytes(reader, reporter.busy("loads weights", "bytes"));
         try {
             const auto bytes_read = load_weights(world, state, reader);
-            reporter.print_line(fmt::format("begins with the weights of {}, of step {}; read {} in {}",
+            reporter.print_line(fmt::format("{} the weights of {}, of step {}; read {} in {}", first,
                                             decision.path, reader.manifest().progress.step,
                                             format_bytes(bytes_read),
                                             format_duration(seconds_between(begin_ns, monotonic_ns()))));
@@ -181,6 +183,47 @@ TakenWeights begin_with_weights(const StartRequest& intent,
 }
 
 }  // namespace
+
+Resumed begin_from_scratch(const spec::RunSpec& spec,
+                           const std::string& deck,
+                           const comm::Context& world,
+                           const StateView& state,
+                           Reporter& reporter,
+                           std::string_view first) {
+    const TrainingData no_data;
+    const StartRequest intent{spec, deck, no_data};
+    Resumed from_scratch;
+    if (spec.model.is_init_published) {
+        begin_with_published_weights(intent, world, state, reporter, first);
+        from_scratch.lacks_adapters = spec.model.lora.is_on();
+    } else if (!spec.model.init_path.empty()) {
+        auto taken = begin_with_weights(intent, world, state, reporter, first);
+        from_scratch.lacks_adapters = spec.model.lora.is_on() && !has_adapters(taken.manifest);
+        from_scratch.weights_from = std::move(taken.path);
+        from_scratch.has_weights_of_base = keeps_base(taken.manifest);
+    }
+    return from_scratch;
+}
+
+void load_again(const spec::RunSpec& spec,
+                const Resumed& resumed,
+                const comm::Context& world,
+                const StateView& state,
+                Reporter& reporter) {
+    if (resumed.is_from_scratch()) {
+        begin_from_scratch(spec, "", world, state, reporter, "begins again with");
+        return;
+    }
+    std::optional<checkpoint::CheckpointReader> chosen;  // on rank 0
+    const auto decision = decide_on_first(world, [&]() -> Decision {
+        chosen.emplace(resumed.path);
+        return {resumed.path, resumed.is_own, to_text(chosen->manifest())};
+    });
+    auto elsewhere = open_elsewhere(world, decision);
+    checkpoint::CheckpointReader& reader = elsewhere ? *elsewhere : *chosen;
+    show_bytes(reader, reporter.busy("loads the checkpoint again", "bytes"));
+    load_state(world, state, reader);
+}
 
 Resumed resume(const spec::RunSpec& spec,
                const std::string& deck,
@@ -209,17 +252,7 @@ Resumed resume(const spec::RunSpec& spec,
             return {chosen->path(), choice->is_own(), to_text(checked.manifest)};
         });
         if (decision.path.empty()) {
-            Resumed from_scratch;
-            if (spec.model.is_init_published) {
-                begin_with_published_weights(intent, world, state, reporter);
-                from_scratch.lacks_adapters = spec.model.lora.is_on();
-            } else if (!spec.model.init_path.empty()) {
-                auto taken = begin_with_weights(intent, world, state, reporter);
-                from_scratch.lacks_adapters = spec.model.lora.is_on() && !has_adapters(taken.manifest);
-                from_scratch.weights_from = std::move(taken.path);
-                from_scratch.has_weights_of_base = keeps_base(taken.manifest);
-            }
-            return from_scratch;
+            return begin_from_scratch(spec, deck, world, state, reporter);
         }
         const auto begin_ns = monotonic_ns();
         auto elsewhere = open_elsewhere(world, decision);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
@@ -29,6 +30,30 @@ struct Resumed {
 
     bool is_from_scratch() const noexcept { return path.empty(); }
 };
+
+/// Loads the weights of model.init, as resume() does for a run that starts from scratch.
+///
+/// Random weights are left to the caller (Assembly::set_initial_values).
+///
+/// \param first  first words of the message about the weights, such as `begins with`
+/// Collective: over `world`
+/// Errors:     those of resume()
+Resumed begin_from_scratch(const spec::RunSpec& spec,
+                           const std::string& deck,
+                           const comm::Context& world,
+                           const StateView& state,
+                           Reporter& reporter,
+                           std::string_view first = "begins with");
+
+/// Loads the state again that resume() has returned, after other weights were loaded into it.
+///
+/// Collective: over `world`
+/// Errors:     those of resume()
+void load_again(const spec::RunSpec& spec,
+                const Resumed& resumed,
+                const comm::Context& world,
+                const StateView& state,
+                Reporter& reporter);
 
 /// Selects the checkpoint that run.resume specifies, and loads it.
 ///

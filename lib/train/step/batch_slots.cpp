@@ -45,6 +45,15 @@ BatchSlot slot_of(const schedule::Program& program, const state::TierMemory& mem
             case BatchTensor::losses:
                 position(tensor, slot.losses);
                 break;
+            case BatchTensor::pairs:
+                position(tensor, slot.pairs);
+                break;
+            case BatchTensor::references:
+                position(tensor, slot.references);
+                break;
+            case BatchTensor::pair_results:
+                position(tensor, slot.pair_results);
+                break;
             case BatchTensor::cache_sequences:
                 position(tensor, slot.cache_sequences);
                 break;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/element/preference_element.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
@@ -22,6 +23,10 @@ struct BatchSlot {
     std::span<std::uint8_t> mask;             ///< [micro_batch * seq]
     std::span<std::int64_t> samples;          ///< [micro_batch]
     std::span<float> losses;                  ///< [micro_batch * seq], 0 where the mask is 0
+    /// Preference objectives: [micro_batch * (seq / min_pair_tokens)], see kernels::preference_weights.
+    std::span<kernels::AnswerRows> pairs = {};
+    std::span<kernels::AnswerSums> references = {};
+    std::span<kernels::PairResult> pair_results = {};
     /// [micro_batch * seq], see fill_window_starts(); empty if no layer of the run has a window.
     std::span<std::int32_t> window_starts = {};
     /// KV cache: [rows of a pass], the sequence of each token; negative: the token is unused.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/contract.hpp"
+#include "train/step/batch_slots.hpp"
 #include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
@@ -13,21 +14,24 @@ constexpr int limbs = ExactSum::num_limbs;
 /// Layout of the words of the all-reduce.
 ///
 /// The order is: squares, losses, number of ranks with each step_request, summed figures, losses and target
-/// tokens by source, and figures that are reduced by maximum.
+/// tokens by source, rewards of chosen and rejected answers with the number of right pairs (with a preference
+/// objective), and figures that are reduced by maximum.
 constexpr int first_request = 2 * limbs;
 constexpr int first_sent = first_request + static_cast<int>(num_step_requests);
 constexpr int first_moved = first_sent + schedule::num_purposes;
 constexpr int first_source = first_moved + static_cast<int>(schedule::num_links);
+constexpr int words_of_rewards = 2 * limbs + 2;
 constexpr int num_maxima = 1;
 
-/// Returns the micro-batch whose losses are in `buffer`.
-int microbatch_of(const schedule::Program& program, schedule::BufferId buffer) {
-    int microbatch = 0;
-    while (program.trainer_buffers.of(schedule::BatchTensor::losses, microbatch) != buffer) {
-        ++microbatch;
-        ZG_EXPECTS(microbatch < program.microbatches);
-    }
-    return microbatch;
+/// Returns a sum from its words.
+ExactSum sum_at(std::span<const std::int64_t> words) {
+    ExactSum::Limbs sum{};
+    std::copy_n(words.begin(), limbs, sum.begin());
+    return ExactSum{sum};
+}
+
+double value_or_nan(const ExactSum& sum) {
+    return sum.is_finite() ? sum.value() : std::nan("");
 }
 
 }  // namespace
@@ -35,11 +39,15 @@ int microbatch_of(const schedule::Program& program, schedule::BufferId buffer) {
 StepEnd::StepEnd(const comm::Context& world,
                  comm::NodeMemory& node,
                  const spec::Optimizer& optimizer,
-                 std::size_t num_sources)
+                 std::size_t num_sources,
+                 bool has_pairs)
     : optimizer_{optimizer},
+      has_pairs_{has_pairs},
       sources_(num_sources > 1 ? num_sources : 0),
       source_targets_(sources_.size()),
-      sum_{world.group(), first_source + words_of_source * static_cast<int>(sources_.size()) + num_maxima,
+      sum_{world.group(),
+           first_source + words_of_source * static_cast<int>(sources_.size()) +
+               (has_pairs ? words_of_rewards : 0) + num_maxima,
            &node, num_maxima} {}
 
 void StepEnd::split_losses(std::vector<SourceLoss> sources,
@@ -57,15 +65,14 @@ Action StepEnd::bind(const schedule::Program& program,
         const auto& buffer = program.buffer(read.buffer);
         if (read.role == schedule::Role::exact_sums) {
             squares_.push_back(memory.span<ExactSum>(buffer).data());
-        } else if (read.role == schedule::Role::losses) {
-            const auto microbatch = microbatch_of(program, read.buffer);
-            const auto find = [&](schedule::BatchTensor tensor) -> const schedule::Buffer& {
-                return program.buffer(program.trainer_buffers.of(tensor, microbatch));
-            };
-            microbatches_.push_back(
-                {.losses = memory.span<float>(buffer),
-                 .mask = memory.span<std::uint8_t>(find(schedule::BatchTensor::mask)),
-                 .samples = memory.span<std::int64_t>(find(schedule::BatchTensor::samples))});
+        } else if (read.role == schedule::Role::losses || read.role == schedule::Role::pair_results) {
+            const auto slot = batch_slots(program, memory).at(buffer.microbatch);
+            seq_ = std::ssize(slot.tokens) / std::ssize(slot.samples);
+            microbatches_.push_back({.losses = has_pairs_ ? std::span<float>{} : slot.losses,
+                                     .mask = slot.mask,
+                                     .samples = slot.samples,
+                                     .pairs = slot.pairs,
+                                     .pair_results = slot.pair_results});
         }
     }
     const auto* inputs = program.find_read(op, schedule::Role::step_inputs);
@@ -86,10 +93,13 @@ Action StepEnd::bind(const schedule::Program& program,
 
 void StepEnd::start() {
     ExactSum losses, squares;
+    Rewards rewards;
     std::ranges::fill(sources_, ExactSum{});
     std::ranges::fill(source_targets_, 0);
     for (const auto& microbatch : microbatches_) {
-        if (splits()) {
+        if (has_pairs_) {
+            add_pairs(microbatch, losses, rewards);
+        } else if (splits()) {
             split(microbatch);
         } else {
             add_losses(microbatch.losses, losses);
@@ -116,13 +126,37 @@ void StepEnd::start() {
         at = std::ranges::copy(sources_[source].limbs(), at).out;
         *at++ = source_targets_[source];
     }
+    if (has_pairs_) {
+        at = std::ranges::copy(rewards.chosen.limbs(), at).out;
+        at = std::ranges::copy(rewards.rejected.limbs(), at).out;
+        *at++ = rewards.num_right;
+        *at++ = rewards.num_pairs;
+    }
     *at = mine.process_peak_bytes;
     sum_.start();
     ++num_started_;
 }
 
+void StepEnd::add_pairs(const Microbatch& microbatch, ExactSum& losses, Rewards& rewards) {
+    for (std::size_t p = 0; p < microbatch.pairs.size() && microbatch.pairs[p].chosen >= 0; ++p) {
+        const auto& result = microbatch.pair_results[p];
+        const auto loss = static_cast<double>(result.loss);
+        if (splits()) {
+            const auto source = source_of_(microbatch.samples[microbatch.pairs[p].chosen / seq_]);
+            sources_.at(source).add(loss);
+            ++source_targets_[source];
+        } else {
+            losses.add(loss);
+        }
+        rewards.chosen.add(static_cast<double>(result.reward_chosen));
+        rewards.rejected.add(static_cast<double>(result.reward_rejected));
+        ++rewards.num_pairs;
+        rewards.num_right += result.reward_chosen > result.reward_rejected ? 1 : 0;
+    }
+}
+
 void StepEnd::split(const Microbatch& microbatch) {
-    const auto seq = microbatch.losses.size() / microbatch.samples.size();
+    const std::size_t seq = seq_;
     for (std::size_t row = 0; row < microbatch.samples.size(); ++row) {
         const auto source = source_of_(microbatch.samples[row]);
         add_losses(microbatch.losses.subspan(row * seq, seq), sources_.at(source));
@@ -134,13 +168,10 @@ void StepEnd::split(const Microbatch& microbatch) {
 
 void StepEnd::finish() {
     const auto words = sum_.words();
-    ExactSum::Limbs squares{}, losses{};
-    std::copy_n(words.begin(), limbs, squares.begin());
-    std::copy_n(words.begin() + limbs, limbs, losses.begin());
-    const ExactSum all_squares{squares};
-    const ExactSum all_losses{losses};
+    const ExactSum all_squares = sum_at(words);
+    const ExactSum all_losses = sum_at(words.subspan(limbs));
 
-    outcome_.loss_sum = all_losses.is_finite() ? all_losses.value() : std::nan("");
+    outcome_.loss_sum = value_or_nan(all_losses);
     outcome_.grad_norm = all_squares.is_finite() ? std::sqrt(all_squares.value()) : std::nan("");
     const bool is_finite = all_squares.is_finite() && all_losses.is_finite();
     outcome_.is_spike =
@@ -150,14 +181,18 @@ void StepEnd::finish() {
     auto& figures = outcome_.figures;
     std::copy_n(words.begin() + first_sent, figures.sent_bytes.size(), figures.sent_bytes.begin());
     std::copy_n(words.begin() + first_moved, figures.link_bytes.size(), figures.link_bytes.begin());
-    auto at = words.begin() + first_source;
+    auto rest = words.subspan(first_source);
     for (auto& source : outcome_.by_source) {
-        ExactSum::Limbs sum{};
-        std::copy_n(at, limbs, sum.begin());
-        const ExactSum all{sum};
-        source.sum = all.is_finite() ? all.value() : std::nan("");
-        source.tokens = at[limbs];
-        at += words_of_source;
+        source.sum = value_or_nan(sum_at(rest));
+        source.tokens = rest[limbs];
+        rest = rest.subspan(words_of_source);
+    }
+    if (has_pairs_) {
+        rest = words.subspan(words.size() - num_maxima - words_of_rewards);
+        outcome_.rewards = {.chosen = value_or_nan(sum_at(rest)),
+                            .rejected = value_or_nan(sum_at(rest.subspan(limbs))),
+                            .num_right = rest[2 * limbs],
+                            .num_pairs = rest[2 * limbs + 1]};
     }
     figures.process_peak_bytes = words.back();
 

@@ -9,6 +9,7 @@
 #include "base/exact_sum.hpp"
 #include "comm/async_sum.hpp"
 #include "comm/node/node_memory.hpp"
+#include "kernels/element/preference_element.hpp"
 #include "kernels/launch/step_inputs.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
@@ -31,10 +32,12 @@ class StepEnd {
   public:
     /// \param node         provides shared memory for the small all-reduce; outlives this object
     /// \param num_sources  number of sources of training data; with several, losses can be split by source
+    /// \param has_pairs    true with a preference objective: losses are those of pairs
     StepEnd(const comm::Context& world,
             comm::NodeMemory& node,
             const spec::Optimizer& optimizer,
-            std::size_t num_sources);
+            std::size_t num_sources,
+            bool has_pairs);
 
     /// Returns the requests that the next all-reduce sends.
     StepRequests& step_requests() noexcept { return step_requests_; }
@@ -67,20 +70,32 @@ class StepEnd {
   private:
     /// Memory of a micro-batch whose losses this rank computes.
     struct Microbatch {
-        std::span<const float> losses;
+        std::span<const float> losses;  ///< empty with a preference objective
         std::span<const std::uint8_t> mask;
         std::span<const std::int64_t> samples;
+        std::span<const kernels::AnswerRows> pairs;
+        std::span<const kernels::PairResult> pair_results;
+    };
+    /// Sums over the pairs of this rank.
+    struct Rewards {
+        ExactSum chosen, rejected;
+        std::int64_t num_right = 0;
+        std::int64_t num_pairs = 0;
     };
     /// Number of 64-bit words of a source: its losses, and its target tokens.
     static constexpr int words_of_source = ExactSum::num_limbs + 1;
 
     void start();
     void finish();
+    /// Adds the losses and rewards of pairs; splits losses by source.
+    void add_pairs(const Microbatch& microbatch, ExactSum& losses, Rewards& rewards);
     /// Adds the losses of each sample to those of its source.
     void split(const Microbatch& microbatch);
     bool splits() const { return !outcome_.by_source.empty(); }
 
     const spec::Optimizer& optimizer_;
+    bool has_pairs_;
+    std::int64_t seq_ = 0;
     std::vector<const ExactSum*> squares_;  ///< sums of squares of this rank's part of the gradient
     std::vector<Microbatch> microbatches_;
     std::vector<ExactSum> sources_;  ///< losses of this rank, by source; empty: there is one source

@@ -19,13 +19,21 @@ struct SpikeLimits {
     bool skips = false;  ///< true: the update of a spike is not applied
 };
 
+/// Sums of the rewards of pairs of answers, over all ranks.
+struct RewardSums {
+    double chosen = 0;
+    double rejected = 0;
+    std::int64_t num_right = 0;  ///< pairs in which the chosen answer has the larger reward
+    std::int64_t num_pairs = 0;
+};
+
 /// Loss of the samples of one data source, over all ranks.
 struct SourceLoss {
     std::string name = {};    ///< of the source
     double sum = 0;           ///< over its target tokens, in nats; NaN if a loss is not finite
-    std::int64_t tokens = 0;  ///< number of its target tokens
+    std::int64_t tokens = 0;  ///< number of its target tokens; with a preference objective, of its pairs
 
-    /// Returns nats per target token; nullopt if the source has no target tokens.
+    /// Returns nats per target token, or the loss per pair; nullopt if the source has none.
     std::optional<double> mean() const {
         return tokens > 0 ? std::optional{sum / static_cast<double>(tokens)} : std::nullopt;
     }
@@ -33,7 +41,9 @@ struct SourceLoss {
 
 /// Results of a step, equal on all ranks.
 struct StepOutcome {
-    double loss_sum = 0;                     ///< over the target tokens of the global batch, nats
+    /// Over the target tokens of the global batch, in nats; with a preference objective, over its pairs.
+    double loss_sum = 0;
+    std::optional<RewardSums> rewards = {};  ///< with a preference objective
     std::vector<SourceLoss> by_source = {};  ///< see StepEnd::split_losses; empty: losses are not split
     double grad_norm = 0;                    ///< before clipping
     bool is_spike = false;                   ///< finite, and above the limits

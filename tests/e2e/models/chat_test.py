@@ -317,6 +317,46 @@ def check_messages(place, folder):
     expect("'/no/python'" in said and "apt-get install python3-jinja2" in said, said)
 
 
+def check_preferences(place):
+    """Pairs of answers from the records of TRL and LLaMA-Factory; no command reads them as conversations."""
+    tokenizer, folder = tokenizer_of(place, "chatml", STYLES["chatml"], folder="pairs",
+                                     template=unmarked(STYLES["chatml"].template))
+    prompt = turns("Hello", "Hi.", "What is 1+1?")
+    answers = [turns("", "It is 2.")[1], turns("", "It is 3, or so.")[1]]
+    chosen, rejected = ({"chosen": answers[0]}, {"rejected": answers[1]})
+    whole = {"chosen": [*prompt, answers[0]], "rejected": [*prompt, answers[1]]}
+    roles = {"user": "human", "assistant": "gpt"}
+    shared = lambda message: {"from": roles[message["role"]], "value": message["content"]}
+    records = [{"prompt": prompt, "chosen": answers[:1], "rejected": answers[1:]}, {"messages": prompt} | chosen | rejected,
+               {"conversations": [shared(message) for message in prompt], "chosen": shared(answers[0]),
+                "rejected": shared(answers[1])},
+               {"instruction": prompt[2]["content"], "history": [[prompt[0]["content"], prompt[1]["content"]]],
+                "chosen": answers[0]["content"], "rejected": answers[1]["content"]}, whole, whole | {"prompt": "unused"}]
+    found = place.samples(records, folder, "pairs")
+    begin = len(tokenizer.apply_chat_template(prompt, add_generation_prompt=True))
+    for i, sample in enumerate(found):
+        ids = tokenizer.apply_chat_template([*prompt, answers[i % 2]])
+        end = len(ids) - ids[::-1].index(tokenizer.convert_tokens_to_ids("<|im_end|>"))
+        compare(f"answer {i}", sample, ids, [int(begin <= at < end) for at in range(len(ids))], tokenizer)
+    expect(len(found) == 2 * len(records), f"{len(found)} answers of {len(records)} records")
+    said = place.ziggurat("inspect", "pairs.samples", "--tokenizer", folder, "--sample", 3)
+    expect("version 2" in said and "12 (6 pairs of answers)" in said and "rejected answer of pair 1; " in said and
+           "⟦It is 3, or so.<|im_end|>⟧" in said, said)
+    said = json.loads(place.ziggurat("inspect", "pairs.samples", "--sample", 4, "--json"))
+    expect((said["pairs"], said["sample"]["pair"], said["sample"]["answer"]) == (6, 2, "chosen"), f"{said}")
+
+    source = place.write("some_pairs.jsonl", [records[0], {"messages": [*prompt, answers[0]]}, {"text": "a"},
+                                              {"prompt": "a", "chosen": "b", "rejected": "b"}])
+    tokenize = ("tokenize", source, "--chat", "--tokenizer", folder, "--out", "some_pairs")
+    said = place.ziggurat(*tokenize, code=DECK)
+    expect("some_pairs.jsonl', line 2: the record is no preference, but the records before it are" in said, said)
+    said = place.ziggurat(*tokenize, "--skip-bad-lines")
+    expect(re.search(r"some_pairs\.samples  1 pair of answers, [\d,]+ tokens, [\d,]+ of them count in the loss; 3 bad", said), said)
+    said = place.ziggurat("check", DECKS / "llama_tiny.yaml", "data.tokenizer=none", "model.vocab=500",
+                          "data.train=[{format: chat, path: pairs.samples}]", code=DECK)
+    expect("data.train[0].path" in said and "'pairs.samples' holds pairs of answers" in said, said)
+
+
 def check_sample(place):
     """A model that has learned one conversation answers it, and stops behind the turn."""
     tokenizer, folder = tokenizer_of(place, "chatml", STYLES["chatml"], folder="answers", template=unmarked(STYLES["chatml"].template))
@@ -361,6 +401,9 @@ def check_records_of_decks(place):
     said = place.ziggurat("eval", "runs/named", "--data", "named.jsonl", "--format", "chat", "--tokenizer", folder,
                           environment=other_python)
     expect("nats per token" in said, said)
+    place.write("named_pairs.jsonl", [{"prompt": "a", "chosen": "b", "rejected": "c"}])
+    said = place.ziggurat("eval", "runs/named", "--data", "named_pairs.jsonl", "--format", "chat", "--tokenizer", folder, code=DECK)
+    expect("eval measures the loss of next tokens, and 'named_pairs.jsonl' holds pairs of answers" in said, said)
 
 
 def main():
@@ -372,7 +415,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         failing = [pool.submit(check_bad_template, place, folder, case) for case in reversed(BAD_TEMPLATES)]
         checks = [pool.submit(check, place, *words) for check, *words in
-                  [(check_messages, folder), (check_variables, tokenizer, folder), (check_sentencepiece,), (check_sample,), (check_records_of_decks,),
+                  [(check_messages, folder), (check_variables, tokenizer, folder), (check_sentencepiece,), (check_sample,), (check_preferences,), (check_records_of_decks,),
                    *((check_offsets, name) for name in ("llama3", "qwen3", "phi3", "llama2"))]]
         compared = sum(pool.map(lambda name: check_style(place, name), STYLES))
         for check in failing + checks:

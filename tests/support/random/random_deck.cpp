@@ -11,6 +11,7 @@
 #include "layout/families/family_descriptor.hpp"
 #include "tests/support/deck_text.hpp"
 #include "tests/support/device/test_processors.hpp"
+#include "tests/support/made_up_pairs.hpp"
 #include "tests/support/random/draw.hpp"
 #include "tests/support/random/draw_scaling.hpp"
 
@@ -314,6 +315,11 @@ RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::s
             deck::load_text(made.text, fmt::format("seed {}", seed), {device_of_tests()}, options);
         if (loaded.ok()) {
             made.run = loaded.run;
+            if (seed % 5 == 4 && made.run.model.dropout == 0 && made.run.data.seq >= 8) {
+                made.run =
+                    with_pairs(made.run, seed % 2 == 0 ? spec::ObjectiveKind::dpo : spec::ObjectiveKind::ipo);
+                made.text += "# with a preference objective\n";
+            }
             return made;
         }
         made.refusals.push_back(loaded.found.sorted().front().problem);

@@ -114,6 +114,54 @@ TEST(BatchSource, WithoutResetDocumentsDoNotMatter) {
     EXPECT_THAT(batch.mask, ElementsAre(1, 1, 1, 1));
 }
 
+/// Tokens of a program that form pairs at given tokens, without a layout of sequences.
+class PairedTokens final : public TokenSource {
+  public:
+    std::int64_t num_tokens() const override { return 17; }
+    void read(std::int64_t /*begin*/, std::span<std::int32_t> out) const override {
+        std::ranges::fill(out, 1);
+    }
+    std::int64_t num_pairs() const override { return 3; }
+    std::size_t find_pairs(std::int64_t begin,
+                           std::int64_t length,
+                           std::span<AnswerPair> pairs) const override {
+        std::size_t found = 0;
+        for (const auto& pair : {AnswerPair{2, 0, 2, 4}, AnswerPair{0, 4, 6, 8}, AnswerPair{1, 9, 11, 13}}) {
+            if (pair.chosen >= begin && pair.end <= begin + length) {
+                pairs[found++] = pair;
+            }
+        }
+        return found;
+    }
+    std::string location_of(std::int64_t /*token*/) const override { return ""; }
+};
+
+TEST(BatchSource, ListsThePairsOfAllRowsWithNumbersOverAllSources) {
+    std::vector<SourcePart> parts{{.source = 1, .begin = 0, .end = 17}};
+    const BatchSource batches{{{std::make_shared<PairedTokens>(), "data.train[0].path"},
+                               {std::make_shared<PairedTokens>(), "data.train[1].path", "", 3}},
+                              std::make_unique<SequentialOrder>(std::move(parts), 8, 0),
+                              {},
+                              100};
+    Batch batch{2, 8};
+    const auto* room = batch.pairs.data();
+    const auto* numbers = batch.pair_numbers.data();
+    EXPECT_GE(batch.pairs.capacity(), 4U);
+
+    batches.fill(batch, 0);
+
+    EXPECT_EQ(batches.num_pairs(), 6);
+    EXPECT_THAT(batch.pairs, ElementsAre(PairRows{0, 2, 4}, PairRows{4, 6, 8}, PairRows{9, 11, 13}));
+    EXPECT_THAT(batch.pair_numbers, ElementsAre(5, 3, 4));
+
+    batches.fill(batch, 1);
+
+    EXPECT_THAT(batch.pairs, ElementsAre(PairRows{1, 3, 5}));
+    EXPECT_THAT(batch.pair_numbers, ElementsAre(4));
+    EXPECT_EQ(batch.pairs.data(), room) << "the batch allocated its room once";
+    EXPECT_EQ(batch.pair_numbers.data(), numbers);
+}
+
 TEST(BatchSource, RefusesATokenOutsideTheVocabularyEvenAsTheLastTarget) {
     const auto message = [](std::vector<std::int32_t> tokens) {
         const auto batches = sequential(MemorySource{std::move(tokens)}, 4, {}, 100);

@@ -65,8 +65,8 @@ TEST(SampleFile, IsRejectedIfItIsDamaged) {
     EXPECT_THAT(error_of(whole.substr(0, whole.size() - 1)), HasSubstr("does not match its"));
     EXPECT_THAT(error_of(whole + "x"), HasSubstr("does not match its"));
     auto newer = whole;
-    newer[8] = 2;
-    EXPECT_THAT(error_of(newer), HasSubstr("version 2, this program reads 1"));
+    newer[8] = 3;
+    EXPECT_THAT(error_of(newer), HasSubstr("version 3, this program reads 1 and 2"));
     auto many = whole;
     many[16 + 7] = 0x7f;  // the number of samples
     EXPECT_THAT(error_of(many), HasSubstr("does not match its"));
@@ -76,6 +76,40 @@ TEST(SampleFile, IsRejectedIfItIsDamaged) {
     auto late = whole;
     late[whole.size() - 24] = 1;  // the begin of the first sample
     EXPECT_THAT(error_of(late), HasSubstr("sample 0 begins at token 1"));
+}
+
+TEST(SampleFile, HasTheVersionOfItsSamples) {
+    const ScratchFolder folder;
+    test::write_samples(folder / "chats", {{{1, 2}, {0, 1}}, {{1, 3}, {0, 1}}});
+    test::write_pairs(folder / "pairs", {{{1, 2}, {0, 1}}, {{1, 3}, {0, 1}}});
+    EXPECT_FALSE((SampleFile{folder / "chats", "key"}.header().has_pairs()));
+    EXPECT_TRUE((SampleFile{folder / "pairs", "key"}.header().has_pairs()));
+    auto bytes = test::contents_of(folder / "chats");
+    EXPECT_EQ(bytes[8], 1);
+    bytes[8] = 2;
+    EXPECT_EQ(bytes, test::contents_of(folder / "pairs"));
+
+    test::write_samples(folder / "odd", {{{1, 2}, {0, 1}}});
+    bytes = test::contents_of(folder / "odd");
+    bytes[8] = 2;
+    const auto odd = folder.write("odd", bytes);
+    EXPECT_THAT(deck_error_of([&] {
+                    SampleFile{odd, "key"};
+                }),
+                HasSubstr("its header counts 1 samples, but pairs have an even number"));
+}
+
+TEST(ChatSource, HasFilesOfOneKind) {
+    const ScratchFolder folder;
+    test::write_samples(folder / "a", {{{1, 2}, {0, 1}}});
+    test::write_pairs(folder / "b", {{{1, 2}, {0, 1}}, {{1, 3}, {0, 1}}});
+    EXPECT_EQ((ChatSource{{folder / "b", folder / "b"}, "key"}.num_pairs()), 2);
+    EXPECT_EQ((ChatSource{{folder / "a"}, "key"}.num_pairs()), 0);
+    EXPECT_THAT(
+        deck_error_of([&] {
+            ChatSource({folder / "a", folder / "b"}, "key");
+        }),
+        ::testing::AllOf(HasSubstr("a' holds conversations, and '"), HasSubstr("b' holds pairs of answers")));
 }
 
 TEST(ChatSource, ConcatenatesFilesAndNeverCountsTheFirstTokenOfASample) {

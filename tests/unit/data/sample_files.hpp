@@ -16,12 +16,18 @@ struct TestSample {
 
 inline void write_samples(const std::string& path,
                           const std::vector<TestSample>& samples,
-                          std::uint64_t tokenizer_hash = 0) {
+                          std::uint64_t tokenizer_hash = 0,
+                          std::int32_t version = data::SampleFileHeader::conversations_version) {
     data::SampleFileWriter writer{path};
     for (const auto& sample : samples) {
         writer.add(sample.ids, sample.counts);
     }
-    writer.complete({.tokenizer_hash = tokenizer_hash});
+    writer.complete({.version = version, .tokenizer_hash = tokenizer_hash});
+}
+
+/// Writes chosen and rejected answers in turn.
+inline void write_pairs(const std::string& path, const std::vector<TestSample>& answers) {
+    write_samples(path, answers, 0, data::SampleFileHeader::pairs_version);
 }
 
 }  // namespace ziggurat::test

@@ -58,8 +58,12 @@ class TokenFilesOfThePage : public ::testing::Test {
 };
 
 TEST_F(TokenFilesOfThePage, AreWhatATrainingReads) {
-    ASSERT_EQ(files_.size(), 7U);
+    ASSERT_EQ(files_.size(), 8U);
     EXPECT_THAT(trained_on(spec::TokenFormat::chat, "chats.samples"), ElementsAre(7, 8, 9, 10, 11));
+    EXPECT_THAT(trained_on(spec::TokenFormat::chat, "pairs.samples"), ElementsAre(7, 8, 9, 7, 10, 11));
+    EXPECT_EQ(
+        open_source({.format = spec::TokenFormat::chat, .path = folder_ / "pairs.samples"}, "k")->num_pairs(),
+        1);
     EXPECT_THAT(trained_on(spec::TokenFormat::text, "text.txt"), ElementsAre(73, 110, 32, 116, 104, 101));
     EXPECT_THAT(trained_on(spec::TokenFormat::llmc, "gpt2.bin"), ElementsAre(50256, 464, 10, 255));
     EXPECT_THAT(trained_on(spec::TokenFormat::llmc, "llama3.bin"), ElementsAre(128000, 42));

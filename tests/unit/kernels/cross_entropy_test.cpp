@@ -210,7 +210,7 @@ TYPED_TEST(CrossEntropy, ByTilesOfTheVocabularyHasTheBitsOfTheWhole) {
         losses_of_statistics(test_stream(), statistics, row(tiled.mask), row(tiled.losses));
         each_tile([&](std::int64_t first, tensor::TensorRef<TypeParam, 2> logits) {
             cross_entropy_tile_gradient<TypeParam>(test_stream(), logits, first, vocab, row(tiled.targets),
-                                                   row(tiled.mask), statistics, &tiled.inputs,
+                                                   row(tiled.mask), {}, statistics, &tiled.inputs,
                                                    tiled.transform);
         });
 
@@ -252,7 +252,7 @@ TYPED_TEST(CrossEntropy, BySlicesOfTheVocabularyIsThatOfTheWhole) {
         for (std::int64_t slice = 0; slice < slices; ++slice) {
             auto& own = columns[static_cast<std::size_t>(slice)];
             cross_entropy_tile_gradient<TypeParam>(test_stream(), matrix(own, rows, width), slice * width,
-                                                   vocab, row(cut.targets), row(cut.mask), merged,
+                                                   vocab, row(cut.targets), row(cut.mask), {}, merged,
                                                    &cut.inputs, cut.transform);
             for (std::int64_t r = 0; r < rows; ++r) {
                 std::copy_n(own.begin() + r * width, width, cut.logits.begin() + r * padded + slice * width);
@@ -262,6 +262,33 @@ TYPED_TEST(CrossEntropy, BySlicesOfTheVocabularyIsThatOfTheWhole) {
         EXPECT_LT(relative_error(cut.losses, doubles(whole.losses)), 1e-6) << rows << 'x' << vocab;
         EXPECT_LT(relative_error(cut.logits, doubles(whole.logits)), bound<TypeParam>)
             << rows << 'x' << vocab;
+    }
+}
+
+TYPED_TEST(CrossEntropy, WeightsMultiplyTheGradientsOfRows) {
+    for (const auto& transform : {LogitTransform{}, LogitTransform{0.3f, 2}}) {
+        constexpr std::int64_t rows = 5, vocab = 37, padded = 48;
+        Data<TypeParam> plain{rows, vocab, padded};
+        plain.transform = transform;
+        plain.mask.assign(rows, 1);
+        plain.mask[3] = 0;
+        auto weighted = plain;
+        const std::vector<float> weights{1, -0.5f, 0, 2, -4};
+        std::vector<LossStatistics> statistics(rows);
+        cross_entropy_tile<TypeParam>(test_stream(), matrix(plain.logits, rows, padded), 0, vocab,
+                                      row(plain.targets), row(plain.mask), Accumulate::no, statistics,
+                                      transform);
+        const auto add_gradients = [&](Data<TypeParam>& data, VectorAddress<const float> of_rows) {
+            cross_entropy_tile_gradient<TypeParam>(test_stream(), matrix(data.logits, rows, padded), 0, vocab,
+                                                   row(data.targets), row(data.mask), of_rows, statistics,
+                                                   &data.inputs, transform);
+        };
+        add_gradients(plain, {});
+        add_gradients(weighted, weights);
+        // Factors that are powers of two change no bit of the mantissa.
+        for (std::size_t i = 0; i < plain.logits.size(); ++i) {
+            EXPECT_FLOAT_EQ(float(weighted.logits[i]), float(plain.logits[i]) * weights[i / padded]) << i;
+        }
     }
 }
 

@@ -30,6 +30,7 @@
 #include "kernels/norm/layer_norm.hpp"
 #include "kernels/norm/rms_norm.hpp"
 #include "kernels/norm/whole_norm.hpp"
+#include "kernels/preference.hpp"
 #include "kernels/residual.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/swiglu.hpp"
@@ -242,7 +243,14 @@ void add_losses(Calls& calls) {
     };
     calls["cross_entropy_tile_gradient"] = [=](Operands& use) {
         cross_entropy_tile_gradient<T>(use.stream, use.matrix<T>(rows, 32), 0, vocab, use.put(indices()),
-                                       use.put(mask), use.put(statistics), use.inputs());
+                                       use.put(mask), use.put(std::vector<float>(rows, -0.5f)),
+                                       use.put(statistics), use.inputs());
+    };
+    calls["preference_weights"] = [=](Operands& use) {
+        preference_weights(use.stream, use.row<float>(rows), use.put(mask),
+                           use.put(std::vector<AnswerRows>{{0, 2, 5}, {-1, -1, -1}}),
+                           use.put(std::vector<AnswerSums>{{-1.5, -0.5}, {0, 0}}), {.beta = 0.5f},
+                           use.row<float>(rows), use.put(std::vector<PairResult>(2)));
     };
 }
 

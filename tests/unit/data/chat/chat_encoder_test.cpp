@@ -12,6 +12,7 @@ namespace {
 using spec::LossOn;
 using test::added_token;
 using test::deck_error_of;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr std::int32_t end_of_turn = 257;
@@ -36,16 +37,38 @@ class ChatEncoding : public ::testing::Test {
         tokenizer_ = open_tokenizer(folder_.write("tokenizer.json", json.dump()));
     }
 
-    EncodedSample encode(const std::string& text, const std::string& record, LossOn loss_on) {
+    std::vector<EncodedSample> encode_all(const std::string& text,
+                                          const std::string& record,
+                                          LossOn loss_on) {
         ChatTemplate chat;
         chat.text = text;
         chat.path = "own.jinja";
         return ChatEncoder{*tokenizer_, &chat, "", {}, loss_on}.encode(record);
     }
 
-    /// Returns the text of the tokens that count, in brackets for each range of them.
+    EncodedSample encode(const std::string& text, const std::string& record, LossOn loss_on) {
+        const auto samples = encode_all(text, record, loss_on);
+        EXPECT_EQ(samples.size(), 1U);
+        return samples.front();
+    }
+
     std::string counted(const std::string& text, const std::string& record, LossOn loss_on) {
-        const auto sample = encode(text, record, loss_on);
+        return marked_text(encode(text, record, loss_on));
+    }
+
+    /// Returns the same of a chosen and a rejected answer.
+    std::vector<std::string> counted_answers(const std::string& text,
+                                             const std::string& record,
+                                             LossOn loss_on) {
+        std::vector<std::string> answers;
+        for (const auto& sample : encode_all(text, record, loss_on)) {
+            answers.push_back(marked_text(sample));
+        }
+        return answers;
+    }
+
+    /// Returns the text of the tokens that count, in brackets for each range of them.
+    std::string marked_text(const EncodedSample& sample) {
         std::string all;
         for (std::size_t i = 0; i < sample.ids.size(); ++i) {
             const bool begins = sample.counts[i] == 1 && (i == 0 || sample.counts[i - 1] == 0);
@@ -114,6 +137,69 @@ TEST_F(ChatEncoding, EndsTextsWithTheDocumentToken) {
     EXPECT_EQ(counted("", R"({"prompt": "ab", "completion": "cd"})", LossOn::all), "a[bcd<|endoftext|>]");
     EXPECT_EQ(counted("", R"({"text": "abc"})", LossOn::completion), "a[bc<|endoftext|>]");
     EXPECT_EQ(counted("", R"({"text": "abc<|endoftext|>"})", LossOn::completion), "a[bc<|endoftext|>]");
+}
+
+const std::string tool_preference =
+    R"({"prompt": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "no"},)"
+    R"( {"role": "user", "content": "r"}], "chosen": [{"role": "assistant", "content": "call"},)"
+    R"( {"role": "tool", "content": "5"}, {"role": "assistant", "content": "yes"}],)"
+    R"( "rejected": {"role": "assistant", "content": "bad"}})";
+
+TEST_F(ChatEncoding, CountsTheTurnsOfAnAnswerAndNeverThePrompt) {
+    const std::string prompt =
+        "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\nno<|im_end|>\n<|im_start|>user\nr<|im_end|>\n"
+        "<|im_start|>assistant\n";
+    for (const auto loss_on : {LossOn::assistant, LossOn::completion}) {
+        EXPECT_THAT(counted_answers(chatml, tool_preference, loss_on),
+                    ElementsAre(prompt + "[call<|im_end|>]\n<|im_start|>tool\n5<|im_end|>\n"
+                                         "<|im_start|>assistant\n[yes<|im_end|>]\n",
+                                prompt + "[bad<|im_end|>]\n"));
+        EXPECT_THAT(counted_answers(marked_chatml, tool_preference, loss_on).back(),
+                    HasSubstr("<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\n[bad<|im_end|>]\n"));
+    }
+    const std::string marked_prompt =
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{% generation %}{{ m.content }}<|im_end|>"
+        "{% endgeneration %}{{ '\n' }}{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% "
+        "endif %}";
+    for (const auto& text : {chatml, marked_prompt}) {
+        EXPECT_THAT(counted_answers(text, tool_preference, LossOn::all),
+                    ElementsAre(prompt + "[call<|im_end|>\n<|im_start|>tool\n5<|im_end|>\n"
+                                         "<|im_start|>assistant\nyes<|im_end|>\n]",
+                                prompt + "[bad<|im_end|>\n]"));
+    }
+}
+
+TEST_F(ChatEncoding, CountsTheAnswersOfATextAndItsEnd) {
+    for (const auto loss_on : {LossOn::assistant, LossOn::completion, LossOn::all}) {
+        EXPECT_THAT(counted_answers("", R"({"prompt": "ab", "chosen": "cd", "rejected": "c"})", loss_on),
+                    ElementsAre("ab[cd<|endoftext|>]", "ab[c<|endoftext|>]"));
+        EXPECT_THAT(counted_answers("", R"({"chosen": "is cd", "rejected": "is ce"})", loss_on),
+                    ElementsAre("is[ cd<|endoftext|>]", "is[ ce<|endoftext|>]"));
+    }
+}
+
+TEST_F(ChatEncoding, RefusesAnswersThatAreEqualOrDoNotCount) {
+    const auto error_of = [&](const std::string& record, LossOn loss_on = LossOn::assistant) {
+        return deck_error_of([&] { encode_all(chatml, record, loss_on); });
+    };
+    EXPECT_THAT(error_of(R"({"prompt": "ab", "chosen": "cd", "rejected": "cd"})"), HasSubstr("are equal"));
+    EXPECT_THAT(
+        error_of(R"({"instruction": "q", "chosen": "a", "rejected": {"role": "assistant", "content": "a"}})"),
+        HasSubstr("are equal"));
+    EXPECT_THAT(
+        error_of(R"({"instruction": "q", "chosen": "a", "rejected": {"role": "user", "content": "a"}})"),
+        HasSubstr("the answer has no message of an assistant"));
+    const std::string silent =
+        "{% for m in messages %}{{ m.role }}{% generation %}{% if m.content != 'b' %}{{ m.content }}{% endif "
+        "%}"
+        "{% endgeneration %}{% endfor %}";
+    EXPECT_THAT(deck_error_of([&] {
+                    encode_all(silent, R"({"instruction": "q", "chosen": "a", "rejected": "b"})",
+                               LossOn::assistant);
+                }),
+                HasSubstr("no token of the rejected answer counts in the loss"));
+    EXPECT_THAT(error_of(R"({"prompt": "", "chosen": "", "rejected": "b"})"),
+                HasSubstr("a preference with an answer of 1 token"));
 }
 
 TEST_F(ChatEncoding, RefusesRecordsWithoutATarget) {

@@ -115,6 +115,54 @@ TEST_F(SampleFiles, NameTheBadLineOrSkipIt) {
     EXPECT_THAT(lines, ElementsAre(2, 3));
 }
 
+std::string preference(const std::string& chosen, const std::string& rejected) {
+    return R"({"instruction": "q", "chosen": ")" + chosen + R"(", "rejected": ")" + rejected + "\"}\n";
+}
+
+TEST_F(SampleFiles, HavePairsOfPreferences) {
+    std::string records;
+    for (int i = 0; i < 600; ++i) {
+        records += preference(std::to_string(i) + std::string(400, 'x'), std::string(300, 'y'));
+    }
+    auto made = job("pairs.jsonl", records);
+    const auto header = write(made);
+    EXPECT_EQ(header.version, SampleFileHeader::pairs_version);
+    EXPECT_EQ(header.num_samples, 1200);
+    const auto bytes = contents_of(made.output);
+    made.threads = 3;
+    write(made);
+    EXPECT_EQ(contents_of(made.output), bytes);
+    const SampleFile file{made.output, "key"};
+    ASSERT_TRUE(file.header().has_pairs());
+    const auto begin = file.begin_of(2 * 77);
+    std::vector<std::int32_t> ids(file.begin_of(2 * 77 + 2) - begin);
+    std::vector<std::uint8_t> counts(ids.size());
+    file.read(begin, ids, counts);
+    EXPECT_EQ((std::string{ids.begin(), ids.end()}), "<user>q;<assistant>77" + std::string(400, 'x') +
+                                                         ";<user>q;<assistant>" + std::string(300, 'y') +
+                                                         ";");
+    EXPECT_EQ(std::count(counts.begin(), counts.end(), 1), 403 + 301);
+}
+
+TEST_F(SampleFiles, AreOfOneKind) {
+    auto made = job("mixed.jsonl", preference("a", "a") + preference("a", "b") + record("c") + "\n");
+    EXPECT_THAT(deck_error_of([&] { write(made); }), HasSubstr("mixed.jsonl', line 1: the chosen and the"));
+    made.skips_bad_records = true;
+    std::vector<std::string> problems;
+    const auto header = write(made, {.skipped = [&](const BadLine& bad) {
+                                  problems.push_back(std::to_string(bad.line) + bad.problem.substr(0, 30));
+                              }});
+    EXPECT_EQ(header.num_samples, 2);
+    EXPECT_THAT(problems, ElementsAre("1the chosen and the rejected an", "3the record is no preference, b"));
+
+    auto chats = job("chats.jsonl", record("a") + "\n" + preference("a", "b") + "{\n");
+    EXPECT_THAT(
+        deck_error_of([&] { write(chats); }),
+        HasSubstr("chats.jsonl', line 2: the record is a preference, but the records before it are no "
+                  "preferences"));
+    EXPECT_FALSE(std::filesystem::exists(chats.output));
+}
+
 TEST_F(SampleFiles, DoNotSkipABadTemplate) {
     auto made = job("a.jsonl", record("a") + "\n");
     made.skips_bad_records = true;

@@ -1,0 +1,29 @@
+/// Preference objectives: from the losses of tokens to the losses of pairs and the factors of gradients.
+#pragma once
+
+#include <cstdint>
+
+#include "device/stream.hpp"
+#include "kernels/element/preference_element.hpp"
+#include "kernels/launch/tensor_address.hpp"
+
+namespace ziggurat::kernels {
+
+/// Computes the loss and the rewards of each pair of answers, and the factor of each token's gradient.
+///
+/// The gradient of the mean loss of pairs is that of the sum of losses[r] * weights[r], divided by the number
+/// of pairs, with constant weights.
+///
+/// Shapes:   losses, mask, weights [rows]; pairs, references, results [pairs]. Pairs end at the first one that
+///           begins with a negative row. Rows of no pair have the weight 0, and results of no pair are 0
+/// Numerics: sums of an answer in double: 32 lanes with a stride of 32 from its first row, folded in halves
+void preference_weights(const device::Stream& stream,
+                        VectorAddress<const float> losses,
+                        VectorAddress<const std::uint8_t> mask,
+                        VectorAddress<const AnswerRows> pairs,
+                        VectorAddress<const AnswerSums> references,
+                        const PreferenceLoss& rule,
+                        VectorAddress<float> weights,
+                        VectorAddress<PairResult> results);
+
+}  // namespace ziggurat::kernels

@@ -1,0 +1,28 @@
+/// Weights of the reference model of a preference objective, loaded into the state of a run.
+#pragma once
+
+#include "comm/context.hpp"
+#include "spec/run_spec.hpp"
+#include "train/resume/resume.hpp"
+#include "train/step/assembly.hpp"
+
+namespace ziggurat::train {
+
+/// Returns true if the state that resume() has loaded, with initial values, has the weights of the reference.
+bool has_reference_weights(const spec::RunSpec& spec, const Resumed& resumed);
+
+/// Replaces the weights of the state by those of the reference. Other state does not change.
+///
+/// Collective: over `world`
+/// Errors:     those of begin_from_scratch()
+void load_reference_weights(const spec::RunSpec& spec,
+                            const comm::Context& world,
+                            Assembly& assembly,
+                            Reporter& reporter);
+
+/// Sets the initial values that `resumed` lacks: those of all tensors, or of adapters.
+///
+/// Collective: local
+void set_missing_values(const spec::RunSpec& spec, const Resumed& resumed, Assembly& assembly);
+
+}  // namespace ziggurat::train

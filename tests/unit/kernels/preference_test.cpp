@@ -1,0 +1,131 @@
+#include "kernels/preference.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/support/device/test_stream.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+constexpr std::int64_t rows = 70;
+
+struct Pairs {
+    std::vector<float> losses;
+    std::vector<std::uint8_t> mask;
+    std::vector<AnswerRows> rows_of_pair{{2, 40, 50}, {50, 52, 70}, {-1, -1, -1}, {0, 1, 2}};
+    std::vector<AnswerSums> references{{-31.5, -9.25}, {-2, -20.5}, {1, 2}, {3, 4}};
+
+    Pairs() : losses(rows), mask(rows, 1) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+            losses[row] = 0.25f + 0.02f * static_cast<float>((row * 37) % 50);
+            mask[row] = row % 7 == 3 ? 0 : 1;
+        }
+    }
+};
+
+struct Weighed {
+    std::vector<float> weights = std::vector<float>(rows, 9);
+    std::vector<PairResult> results = std::vector<PairResult>(4, PairResult{9, 9, 9});
+};
+
+Weighed weigh(const Pairs& pairs, const PreferenceLoss& rule) {
+    Weighed made;
+    const device::Stream& stream = test_stream();
+    preference_weights(stream, pairs.losses, pairs.mask, pairs.rows_of_pair, pairs.references, rule,
+                       made.weights, made.results);
+    stream.finish();
+    return made;
+}
+
+/// Sums in float64 of the counted losses of an answer, and their number.
+AnswerLoss sum_of(const Pairs& pairs, std::int64_t begin, std::int64_t end) {
+    AnswerLoss answer;
+    for (auto row = begin; row < end; ++row) {
+        answer.sum += pairs.mask[row] != 0 ? static_cast<double>(pairs.losses[row]) : 0;
+        answer.tokens += pairs.mask[row];
+    }
+    return answer;
+}
+
+/// Loss of a pair, straight from the papers' formulas.
+double expected_loss(const Pairs& pairs, std::size_t p, const PreferenceLoss& rule) {
+    const auto [chosen_row, rejected_row, end] = pairs.rows_of_pair[p];
+    const auto chosen = sum_of(pairs, chosen_row, rejected_row);
+    const auto rejected = sum_of(pairs, rejected_row, end);
+    const double beta = rule.beta;
+    if (rule.is_ipo) {
+        const double gain = (-chosen.sum - pairs.references[p].chosen) / chosen.tokens -
+                            (-rejected.sum - pairs.references[p].rejected) / rejected.tokens;
+        return std::pow(gain - 1 / (2 * beta), 2);
+    }
+    const double margin =
+        beta * (-chosen.sum - pairs.references[p].chosen + rejected.sum + pairs.references[p].rejected);
+    const auto log_sigmoid = [](double x) { return -std::log1p(std::exp(-x)); };
+    const double smoothing = rule.label_smoothing;
+    return -(1 - smoothing) * log_sigmoid(margin) - smoothing * log_sigmoid(-margin);
+}
+
+const std::vector<PreferenceLoss> rules{
+    {.beta = 0.1f}, {.beta = 0.7f, .label_smoothing = 0.2f}, {.is_ipo = true, .beta = 0.3f}};
+
+TEST(PreferenceWeights, LossesAndRewardsAreThoseOfTheFormulas) {
+    const Pairs pairs;
+    for (const auto& rule : rules) {
+        const auto made = weigh(pairs, rule);
+        for (std::size_t p = 0; p < 2; ++p) {
+            EXPECT_NEAR(made.results[p].loss, expected_loss(pairs, p, rule), 1e-6) << p;
+            const auto [chosen_row, rejected_row, end] = pairs.rows_of_pair[p];
+            const auto chosen = sum_of(pairs, chosen_row, rejected_row);
+            const double share = rule.is_ipo ? 1.0 / chosen.tokens : 1.0;
+            EXPECT_NEAR(made.results[p].reward_chosen,
+                        rule.beta * (-chosen.sum - pairs.references[p].chosen) * share, 1e-6);
+        }
+    }
+}
+
+TEST(PreferenceWeights, AreDerivativesOfTheLossByEachTokensLoss) {
+    for (const auto& rule : rules) {
+        const auto made = weigh({}, rule);
+        for (const std::int64_t row : {2, 39, 40, 49, 50, 51, 52, 69}) {
+            constexpr float step = 1.0f / 64;
+            Pairs lower, higher;
+            lower.losses[row] -= step;
+            higher.losses[row] += step;
+            const std::size_t p = row < 50 ? 0 : 1;
+            const double slope =
+                (expected_loss(higher, p, rule) - expected_loss(lower, p, rule)) / (2 * step);
+            EXPECT_NEAR(made.weights[row] * (lower.mask[row] != 0 ? 1 : 0), slope,
+                        1e-3 * std::max(1.0, std::fabs(slope)))
+                << row;
+        }
+    }
+}
+
+TEST(PreferenceWeights, RowsAndResultsWithoutAPairAreZero) {
+    const auto made = weigh({}, rules.front());
+    EXPECT_EQ(made.weights[0], 0);
+    EXPECT_EQ(made.weights[1], 0);
+    for (const std::size_t p : {2, 3}) {  // the list ends at the first negative row
+        EXPECT_EQ(made.results[p].loss, 0);
+        EXPECT_EQ(made.results[p].reward_chosen, 0);
+    }
+    EXPECT_NE(made.weights[2], 0);
+    EXPECT_LT(made.weights[60], 0);  // of a rejected answer
+}
+
+TEST(PreferenceWeights, LargeMarginsStayFinite) {
+    Pairs pairs;
+    pairs.references = {{-1e6, 1e6}, {1e6, -1e6}, {0, 0}, {0, 0}};
+    const auto made = weigh(pairs, {.beta = 1});
+    EXPECT_EQ(made.results[0].loss, 0);
+    EXPECT_EQ(made.weights[2], 0);
+    EXPECT_NEAR(made.results[1].loss, 2e6, 100);
+    EXPECT_EQ(made.weights[50], 1);
+    EXPECT_EQ(made.weights[52], -1);
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels
