@@ -9,12 +9,12 @@ namespace ziggurat::data {
 /// Rows of a batch that a pair of answers has; row r is token r % seq of sequence r / seq.
 ///
 /// The rejected answer follows the chosen one directly.
-struct PairRows {
+struct RowsOfPair {
     std::int32_t chosen = 0;    ///< first row of the chosen answer
     std::int32_t rejected = 0;  ///< first row of the rejected answer
     std::int32_t end = 0;       ///< row after its last one
 
-    bool operator==(const PairRows&) const = default;
+    bool operator==(const RowsOfPair&) const = default;
 };
 
 /// Sequences of one length. Allocated once and refilled for every micro-batch.
@@ -33,7 +33,7 @@ struct Batch {
     std::vector<std::int64_t> samples;  ///< [batch] global index; -1: no sample, fully masked
     std::int64_t num_targets = 0;       ///< number of ones in mask
     /// Pairs of answers, in the order of their rows; up to batch * (seq / spec::min_pair_tokens).
-    std::vector<PairRows> pairs;
+    std::vector<RowsOfPair> pairs;
     std::vector<std::int64_t> pair_numbers;  ///< of each pair of `pairs`, unique over all sources
 };
 

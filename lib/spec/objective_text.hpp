@@ -1,4 +1,4 @@
-/// Description of a preference objective, for people.
+/// Description of a preference objective, for summaries.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ void copy_all(const std::vector<E>& from, std::span<E> to) {
 }
 
 /// Copies pairs; the first unused element ends them. Slots of evaluations have no pairs.
-void copy_pairs(const std::vector<data::PairRows>& from, std::span<kernels::AnswerRows> to) {
+void copy_pairs(const std::vector<data::RowsOfPair>& from, std::span<kernels::AnswerRows> to) {
     ZG_EXPECTS(to.empty() || from.size() <= to.size());
     for (std::size_t p = 0; p < to.size(); ++p) {
         to[p] = p < from.size() ? kernels::AnswerRows{from[p].chosen, from[p].rejected, from[p].end}

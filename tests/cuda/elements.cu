@@ -7,6 +7,7 @@
 #include "kernels/element/cross_entropy_element.hpp"
 #include "kernels/element/dropout.hpp"
 #include "kernels/element/gelu_element.hpp"
+#include "kernels/element/preference_element.hpp"
 #include "kernels/element/rope_element.hpp"
 #include "kernels/element/softcap.hpp"
 #include "kernels/element/swiglu_element.hpp"
@@ -62,6 +63,14 @@ __global__ void softcaps(const float* x, float* y) {
     const float value = reader.read(x[i]);
     y[i] = value * reader.slope + reader.derivative(value) + hyperbolic_tangent(x[i]) +
            transformed({0.5f, 3.0f}, x[i]);
+}
+
+__global__ void preferences(const float* x, float* y) {
+    const auto i = threadIdx.x;
+    const AnswerLoss loss{x[i], 3};
+    const auto made = preference_of({.is_ipo = i % 2 == 0, .beta = 0.5f}, loss, loss, {x[0], x[1]});
+    y[i] = made.result.loss + made.chosen_weight + made.rejected_weight +
+           static_cast<float>(softplus(x[i]) + sigmoid(x[i]));
 }
 
 __global__ void losses(const float* x, float* y) {

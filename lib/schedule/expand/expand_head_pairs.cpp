@@ -15,7 +15,7 @@ namespace ziggurat::schedule {
 
 using layout::PhaseKind;
 
-/// Computes the results of pairs and the factor of each token's gradient. Returns the buffer of the factors.
+/// Computes the results of pairs and the factor of each token's gradient; returns the factors.
 BufferId PhaseWriter::weights_of_pairs(UnitId unit, int mb) {
     auto op = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::none);
     op.kind = OpKind::loss;

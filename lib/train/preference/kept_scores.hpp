@@ -10,7 +10,9 @@ namespace ziggurat::train {
 
 class Reporter;
 
-/// Takes the scores of the file in the run directory, if there is one. Prints why a file cannot be used.
+/// Takes the scores of the file in the run directory, if there is one.
+///
+/// Prints the reason if a file cannot be used.
 ///
 /// \param key  of reference_key(); rank 0's counts
 /// Collective: over `world`

@@ -24,8 +24,8 @@ std::uint64_t hash_of(std::string_view bytes) {
 }  // namespace
 
 std::string ReferenceScores::to_file(std::uint64_t key) const {
-    const std::string_view scores{reinterpret_cast<const char*>(scores_.data()),
-                                  scores_.size() * sizeof(kernels::AnswerSums)};
+    std::string scores(scores_.size() * sizeof(kernels::AnswerSums), '\0');
+    std::memcpy(scores.data(), scores_.data(), scores.size());
     Header header;
     header.key = key;
     header.num_pairs = std::ssize(scores_);

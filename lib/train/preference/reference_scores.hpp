@@ -1,4 +1,4 @@
-/// Log-probabilities of the reference model for the pairs of a run, and their file in the run directory.
+/// Log-probabilities of the reference model for the pairs of a run, and their file.
 #pragma once
 
 #include <cmath>
@@ -44,8 +44,9 @@ class ReferenceScores {
     std::vector<kernels::AnswerSums> scores_;
 };
 
-/// Returns a hash of everything that the scores depend on: the reference model, the precision, the data and
-/// the cut of long samples.
+/// Returns a hash of everything that the scores depend on.
+///
+/// This is the reference model, the precision, the data, and the cut of long samples.
 ///
 /// \param files  of all sources, in order
 std::uint64_t reference_key(const spec::RunSpec& spec, std::span<const data::FileFingerprint> files);

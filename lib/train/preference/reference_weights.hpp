@@ -8,7 +8,9 @@
 
 namespace ziggurat::train {
 
-/// Returns true if the state that resume() has loaded, with initial values, has the weights of the reference.
+/// Returns true if the loaded state has the weights of the reference.
+///
+/// \param resumed  what resume() has loaded; its missing values were set
 bool has_reference_weights(const spec::RunSpec& spec, const Resumed& resumed);
 
 /// Replaces the weights of the state by those of the reference. Other state does not change.

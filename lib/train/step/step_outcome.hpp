@@ -33,7 +33,7 @@ struct SourceLoss {
     double sum = 0;           ///< over its target tokens, in nats; NaN if a loss is not finite
     std::int64_t tokens = 0;  ///< number of its target tokens; with a preference objective, of its pairs
 
-    /// Returns nats per target token, or the loss per pair; nullopt if the source has none.
+    /// Returns nats per target token, or the loss per pair; nullopt without them.
     std::optional<double> mean() const {
         return tokens > 0 ? std::optional{sum / static_cast<double>(tokens)} : std::nullopt;
     }

@@ -151,12 +151,12 @@ TEST(BatchSource, ListsThePairsOfAllRowsWithNumbersOverAllSources) {
     batches.fill(batch, 0);
 
     EXPECT_EQ(batches.num_pairs(), 6);
-    EXPECT_THAT(batch.pairs, ElementsAre(PairRows{0, 2, 4}, PairRows{4, 6, 8}, PairRows{9, 11, 13}));
+    EXPECT_THAT(batch.pairs, ElementsAre(RowsOfPair{0, 2, 4}, RowsOfPair{4, 6, 8}, RowsOfPair{9, 11, 13}));
     EXPECT_THAT(batch.pair_numbers, ElementsAre(5, 3, 4));
 
     batches.fill(batch, 1);
 
-    EXPECT_THAT(batch.pairs, ElementsAre(PairRows{1, 3, 5}));
+    EXPECT_THAT(batch.pairs, ElementsAre(RowsOfPair{1, 3, 5}));
     EXPECT_THAT(batch.pair_numbers, ElementsAre(4));
     EXPECT_EQ(batch.pairs.data(), room) << "the batch allocated its room once";
     EXPECT_EQ(batch.pair_numbers.data(), numbers);

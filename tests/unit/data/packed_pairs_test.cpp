@@ -65,7 +65,7 @@ TEST(PackedPairs, FillBatchesWithBothAnswersInOneSequence) {
                                         1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0));
     EXPECT_THAT(batch.document_starts, ElementsAre(0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 10, 10,  //
                                                    0, 0, 2, 2, 2, 2, 2, 2, 8, 8, 8, 8));
-    EXPECT_THAT(batch.pairs, ElementsAre(PairRows{0, 3, 7}, PairRows{7, 10, 12}, PairRows{12, 14, 20}));
+    EXPECT_THAT(batch.pairs, ElementsAre(RowsOfPair{0, 3, 7}, RowsOfPair{7, 10, 12}, RowsOfPair{12, 14, 20}));
     EXPECT_THAT(batch.pair_numbers, ElementsAre(0, 2, 1));
 }
 
@@ -77,7 +77,7 @@ TEST(PackedPairs, HaveASequenceEachWithoutPacking) {
 
     corpus.training().fill(batch, 0);
 
-    EXPECT_THAT(batch.pairs, ElementsAre(PairRows{0, 3, 7}, PairRows{8, 10, 16}, PairRows{16, 19, 21}));
+    EXPECT_THAT(batch.pairs, ElementsAre(RowsOfPair{0, 3, 7}, RowsOfPair{8, 10, 16}, RowsOfPair{16, 19, 21}));
     EXPECT_THAT(batch.pair_numbers, ElementsAre(0, 1, 2));
     corpus.training().fill(batch, 2);
     EXPECT_EQ(batch.pair_numbers.front(), 2) << "the numbers do not depend on the rows";
