@@ -66,7 +66,9 @@ class Corpus {
     /// Empty if the deck has no validation data.
     BatchSource validation(std::int64_t max_samples) const;
 
-    /// Returns each window once that training samples [first, last) of an order or validation() have, sorted.
+    /// Returns the windows of training samples [first, last) of an order and of validation().
+    ///
+    /// Each window is listed once, and the list is sorted.
     std::vector<Window> windows(const DataOrderState& order,
                                 std::int64_t first,
                                 std::int64_t last,
