@@ -1,4 +1,4 @@
-/// Preference objectives: from the losses of tokens to the losses of pairs and the factors of gradients.
+/// Preference objectives: losses of pairs of answers, and factors of the gradients of tokens.
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,9 @@ struct PairGradient {
     float rejected_weight;
 };
 
-/// Returns the loss of an answer with the rows [begin, end), in the order of preference_weights. For the
-/// host.
+/// Returns the loss of an answer with the rows [begin, end), on the host.
+///
+/// The order of the sum is that of preference_weights.
 inline AnswerLoss loss_of_answer(const float* losses,
                                  const std::uint8_t* mask,
                                  std::int32_t begin,
@@ -85,7 +86,7 @@ ZG_ELEMENT inline double sigmoid(double x) noexcept {
     return 1 / (1 + std::exp(-x));
 }
 
-/// Returns the loss of a pair, its rewards, and the derivative of the loss by a token's loss of each answer.
+/// Returns the loss of a pair, its rewards, and the derivatives by a token's loss of each answer.
 ///
 /// An answer without counted tokens has the reward 0 if its log-probability is 0.
 ZG_ELEMENT inline PairGradient preference_of(const PreferenceLoss& rule,

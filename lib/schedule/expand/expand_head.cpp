@@ -134,7 +134,7 @@ BufferId PhaseWriter::logits_of_rows(UnitId unit,
     return logits;
 }
 
-/// Computes the gradients of the product's input and weight from those of the logits of rows [begin, end).
+/// Computes the gradients of the product's input and weight from those of logits of some rows.
 void PhaseWriter::backward_of_logits(UnitId unit,
                                      int mb,
                                      std::int64_t begin,

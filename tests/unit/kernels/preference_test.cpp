@@ -28,13 +28,13 @@ struct Pairs {
     }
 };
 
-struct Weighed {
+struct WeightsAndResults {
     std::vector<float> weights = std::vector<float>(rows, 9);
     std::vector<PairResult> results = std::vector<PairResult>(4, PairResult{9, 9, 9});
 };
 
-Weighed weigh(const Pairs& pairs, const PreferenceLoss& rule) {
-    Weighed made;
+WeightsAndResults weigh(const Pairs& pairs, const PreferenceLoss& rule) {
+    WeightsAndResults made;
     const device::Stream& stream = test_stream();
     preference_weights(stream, pairs.losses, pairs.mask, pairs.rows_of_pair, pairs.references, rule,
                        made.weights, made.results);
