@@ -452,6 +452,14 @@ TEST_F(CheckAsJson, HasTheFieldsThatThePageTells) {
                           "data.train=[{format: chat, path: ../bad/parts/chats.samples}]"};
     options_.machine.clear();
     add_names(json(0), "", names);
+    options_.overrides = {
+        "deck_version=1",           "data.tokenizer=none",
+        "model.vocab=100",          "data.seq=32",
+        "train.objective.kind=dpo", "data.train=[{format: chat, path: ../bad/parts/pairs.samples}]"};
+    const auto of_pairs = json(0);
+    EXPECT_EQ(of_pairs["objective"]["reference"], "start");
+    EXPECT_EQ(of_pairs["packing"][0]["pairs"], true);
+    add_names(of_pairs, "", names);
 
     EXPECT_EQ(names, documented_names());
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/contract.hpp"
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "data/pack/packed_source.hpp"
@@ -15,13 +14,10 @@ std::shared_ptr<const TokenSource> open_arranged(const spec::Data& data,
                                                  double held_out,
                                                  const SampleFileReports& reports) {
     if (source.format != spec::TokenFormat::chat) {
-        auto tokens = open_source(source, key);
-        expect_kind(*tokens, data, source, key);
-        return tokens;
+        return open_source(source, key);
     }
     auto samples = open_chat(data, source, key, reports);
     expect_kind(*samples, data, source, key);
-    ZG_EXPECTS(!data.has_pairs || data.packing != spec::SamplePacking::wrapped);
     if (data.packing == spec::SamplePacking::wrapped) {
         return samples;
     }

@@ -1,9 +1,13 @@
 #include "train/preference/reference_weights.hpp"
 
+#include <fmt/format.h>
+
 #include <vector>
 
+#include "base/error.hpp"
 #include "layout/families/role.hpp"
 #include "layout/tensors.hpp"
+#include "train/preference/reference_scores.hpp"
 #include "train/report/reporter.hpp"
 
 namespace ziggurat::train {
@@ -53,8 +57,17 @@ void load_reference_weights(const spec::RunSpec& spec,
         reference.model.init_path = objective.reference_path;
         reference.model.is_init_published = objective.is_reference_published;
     }
-    const auto loaded =
-        begin_from_scratch(reference, "", world, assembly.state(), reporter, "the reference has");
+    const auto load = [&] {
+        try {
+            return begin_from_scratch(reference, "", world, assembly.state(), reporter, "the reference has");
+        } catch (const Error& error) {
+            throw Error{error.kind(),
+                        fmt::format("{} The weights of the reference (train.objective.reference) are needed, "
+                                    "because run.dir has no {} for these data.",
+                                    error.what(), reference_scores_file)};
+        }
+    };
+    const auto loaded = load();
     set_missing_values(reference, loaded, assembly);
     if (objective.reference == spec::ReferenceKind::adapters_off) {
         turn_adapters_off(assembly);

@@ -10,6 +10,7 @@
 #include "layout/tensors.hpp"
 #include "spec/stage_state.hpp"
 #include "spec/tile_rules.hpp"
+#include "tests/support/made_up_pairs.hpp"
 #include "tests/support/random/draw.hpp"
 
 namespace ziggurat::test {
@@ -292,6 +293,9 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     if (draw.chance(0.3)) {
         spec.train.average = {.decay = 0.75, .from = draw.between(0, 2)};
     }
+    if (spec.model.dropout == 0 && spec.parallel.context == 1 && spec.data.seq >= 8 && draw.chance(0.25)) {
+        return with_pairs(spec, draw.chance(0.5) ? spec::ObjectiveKind::dpo : spec::ObjectiveKind::ipo);
+    }
     return spec;
 }
 
@@ -324,6 +328,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("sharding.secondary", number(s.sharding.secondary));
     note("sharding.reduce", number(static_cast<int>(s.sharding.reduce)));
     note("train.only", trained_part(s));
+    note("train.objective", s.train.objective.has_pairs() ? "of pairs" : "of tokens");
     note("train.average", s.train.average.is_on() ? "on" : "off");
     note("train.micro_batches", number(s.train.micro_batches));
     note("overlap.prefetch", number(s.overlap.prefetch));

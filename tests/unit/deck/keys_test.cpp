@@ -70,6 +70,7 @@ std::map<std::string, Case> cases() {
         some.insert(some.end(), more.begin(), more.end());
         return some;
     };
+    const auto preferences = with(conversations, {"train.objective.kind=dpo"});
     return {
         {"run.name", set_to("run.name", "other")},
         {"run.dir", set_to("run.dir", "elsewhere")},
@@ -178,6 +179,11 @@ std::map<std::string, Case> cases() {
         {"train.tokens", {{}, {"train={tokens: 76800, global_batch: 24, micro_batch: 2}"}}},
         {"train.global_batch", set_to("train.global_batch", "48")},
         {"train.micro_batch", set_to("train.micro_batch", "1")},
+        {"train.objective.kind", set_to("train.objective.kind", "dpo", conversations)},
+        {"train.objective.beta", changed("train.objective.beta", "0.1", "0.2", preferences)},
+        {"train.objective.label_smoothing", set_to("train.objective.label_smoothing", "0.1", preferences)},
+        {"train.objective.reference",
+         set_to("train.objective.reference", "adapters_off", with(preferences, {"train.lora.rank=2"}))},
         {"train.average.kind", set_to("train.average.kind", "ema")},
         {"train.average.decay", changed("train.average.decay", "0.9", "0.99", {"train.average.kind=ema"})},
         {"train.average.from", set_to("train.average.from", "3 steps", {"train.average.kind=ema"})},

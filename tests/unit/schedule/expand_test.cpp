@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
+#include "tests/support/made_up_pairs.hpp"
 #include "tests/unit/schedule/program_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
@@ -208,6 +210,42 @@ TEST(Expand, TakesTheHeadByBlocksOfRows) {
     const auto& product = op_of(program, "head.logits backward_input 0 rows 1024");
     EXPECT_EQ(program.find_write(product, Role::d_input)->runs,
               (schedule::ByteRangeList{{1024 * 32 * 4, 1024 * 32 * 4}}));
+}
+
+/// Returns the labels of the ops of the head's last phases, without the micro-batch.
+Labels ops_of_logits(const Program& program) {
+    Labels found;
+    for (const auto& op : program.ops) {
+        const bool is_of_logits = op.label.starts_with("head.logits") || op.kind == OpKind::loss;
+        if (is_of_logits) {
+            found.push_back(op.label.substr(5));
+        }
+    }
+    return found;
+}
+
+TEST(Expand, WeighsTokensOfPairsBetweenTwoSweepsOfTheHead) {
+    auto spec = test::with_pairs(one_microbatch("llama"));
+    const auto one_block = expanded(spec);
+    EXPECT_EQ(ops_of_logits(one_block),
+              (Labels{"logits pack 0", "logits forward 0 rows 0", "loss forward 0 rows 0 statistics",
+                      "loss forward 0 losses of rows 0", "pairs 0", "loss backward 0 rows 0",
+                      "logits backward_input 0 rows 0", "logits backward_weight 0 rows 0"}));
+    const auto& pairs = op_of(one_block, "head.pairs 0");
+    EXPECT_EQ(operands(one_block, pairs.reads), "losses=losses mask=mask pairs=pairs references=references");
+    EXPECT_EQ(operands(one_block, pairs.writes), "token_weights=weights of tokens pair_results=pair_results");
+
+    spec.data.seq = 600;
+    const auto two_blocks = expanded(spec);
+    const auto labels = ops_of_logits(two_blocks);
+    EXPECT_EQ(std::ranges::count(labels, "logits recompute 0 rows 0"), 1);
+    EXPECT_EQ(std::ranges::count(labels, "logits recompute 0 rows 1024"), 1);
+    const auto& gradient = op_of(two_blocks, "head.loss backward 0 rows 1024");
+    EXPECT_EQ(two_blocks.find_read(gradient, Role::token_weights)->runs,
+              (schedule::ByteRangeList{{1024 * 4, 176 * 4}}));
+
+    const auto evaluated = expanded(spec, 0, Variant::evaluate);
+    EXPECT_LT(evaluated.trainer_buffers.of(BatchTensor::pairs, 0), 0);
 }
 
 TEST(Expand, LetsATiedHeadUseTheEmbedding) {
