@@ -4,6 +4,7 @@
 #include "kernels/preference.hpp"
 #include "model/logit_transform.hpp"
 #include "model/operands.hpp"
+#include "model/preference_loss.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::model {
@@ -61,10 +62,7 @@ static_assert(sizeof(kernels::PairResult) == schedule::pair_result_bytes);
 template <class T>
 Kernel bind_pairs(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
-    const auto& objective = binder.spec().train.objective;
-    const kernels::PreferenceLoss rule{.is_ipo = objective.kind == spec::ObjectiveKind::ipo,
-                                       .beta = static_cast<float>(objective.beta),
-                                       .label_smoothing = static_cast<float>(objective.label_smoothing)};
+    const auto rule = preference_loss(binder.spec().train.objective);
     return [=, losses = use.in<float>(Role::losses), mask = use.in<std::uint8_t>(Role::mask),
             pairs = use.in<kernels::AnswerRows>(Role::pairs),
             references = use.in<kernels::AnswerSums>(Role::references),

@@ -9,8 +9,8 @@
 #include "base/contract.hpp"
 #include "base/exact_sum.hpp"
 #include "comm/control.hpp"
+#include "model/preference_loss.hpp"
 #include "train/data_loader.hpp"
-#include "train/preference/preference_loss.hpp"
 #include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
@@ -88,7 +88,7 @@ void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
 }
 
 void Evaluation::add_pairs(std::vector<SourceSums>& sums) const {
-    const auto rule = preference_loss(spec_.train.objective);
+    const auto rule = model::preference_loss(spec_.train.objective);
     const auto* losses = assembly_.evaluate_slot().losses.data();
     for (std::size_t p = 0; p < batch_.pairs.size(); ++p) {
         const auto [chosen, rejected, end] = batch_.pairs[p];

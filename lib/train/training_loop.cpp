@@ -18,9 +18,8 @@
 #include "optim/adamw_inputs.hpp"
 #include "train/generate/text_generator.hpp"
 #include "train/ops/late_failure.hpp"
-#include "train/preference/kept_scores.hpp"
+#include "train/preference/complete_scores.hpp"
 #include "train/preference/reference_weights.hpp"
-#include "train/preference/score_pairs.hpp"
 #include "train/resume/keep_companions.hpp"
 #include "train/save/resumed_data.hpp"
 
@@ -163,39 +162,6 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
     });
 }
 
-void TrainingLoop::score_references() {
-    if (!spec_.data.has_pairs) {
-        return;
-    }
-    const auto key = reference_key(spec_, data_.files());
-    take_kept_scores(world_, reporter_, key, references_);
-    auto windows =
-        corpus_.windows(order_, feeder_.first_sample(step_), feeder_.first_sample(spec_.train.steps),
-                        spec_.validate.batches * spec_.train.global_batch);
-    std::erase_if(windows, [this](const data::Window& window) {
-        return std::ranges::all_of(corpus_.pairs_of(window),
-                                   [this](std::int64_t pair) { return references_.knows(pair); });
-    });
-    if (windows.empty()) {
-        return;
-    }
-    const bool loads = !has_reference_weights(spec_, resumed_);
-    if (loads) {
-        load_reference_weights(spec_, world_, assembly_, reporter_);
-    }
-    auto& progress = reporter_.busy("computes log-probabilities of the reference", "sequences");
-    const bool is_done = score_pairs(
-        spec_, world_, model_, assembly_, corpus_.of_windows(std::move(windows)),
-        [this] { return is_to_stop(); }, progress, references_);
-    if (loads) {
-        load_again(spec_, resumed_, world_, assembly_.state(), reporter_);
-        set_missing_values(spec_, resumed_, assembly_);
-    }
-    if (is_done) {
-        reporter_.keep(reference_scores_file, references_.to_file(key));
-    }
-}
-
 LoopEnd TrainingLoop::run() {
     try {
         return train();
@@ -218,7 +184,18 @@ LoopEnd TrainingLoop::train() {
         reporter_.print_line(message(Severity::warning, note));
     }
     give_back_heap();  // free heap memory that the start has left
-    score_references();
+    complete_scores(
+        {.spec = spec_,
+         .world = world_,
+         .model = model_,
+         .assembly = assembly_,
+         .corpus = corpus_,
+         .order = order_,
+         .resumed = resumed_,
+         .reporter = reporter_,
+         .first_sample = feeder_.first_sample(step_),
+         .end_sample = feeder_.first_sample(spec_.train.steps)},
+        data_.files(), [this] { return is_to_stop(); }, references_);
     is_to_stop();  // agree on requests that arrived during the start
     reporter_.busy("trains the first step");
     while (!is_finished() && requests_.agreed() == 0 && !back_) {

@@ -82,10 +82,6 @@ class TrainingLoop {
     bool is_finished() const { return step_ >= spec_.train.steps || !ended_reason_.empty(); }
     checkpoint::TrainingProgress progress() const;
     void one_step();
-    /// With a preference objective, computes the scores of the reference that this run needs and lacks.
-    ///
-    /// A stop request ends it early; then the loop does no step.
-    void score_references();
     /// Reports a loss spike of the completed step, records the step, and schedules a configured rollback.
     void look_for_spike(StepReport& report);
     /// Warns only once, because there may be many such batches.

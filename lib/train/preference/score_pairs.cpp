@@ -1,6 +1,8 @@
 #include "train/preference/score_pairs.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <span>
 #include <vector>
 
 #include "comm/control.hpp"
@@ -8,7 +10,24 @@
 
 namespace ziggurat::train {
 
-bool score_pairs(const spec::RunSpec& spec,
+namespace {
+
+/// Writes the bits of the log-probabilities of both answers of each pair.
+void put_scores(const data::Batch& batch, std::span<const float> losses, std::span<std::int64_t> words) {
+    const auto bits = [&](std::int32_t begin, std::int32_t end) {
+        return std::bit_cast<std::int64_t>(
+            -kernels::loss_of_answer(losses.data(), batch.mask.data(), begin, end).sum);
+    };
+    for (std::size_t p = 0; p < batch.pairs.size(); ++p) {
+        const auto [chosen, rejected, end] = batch.pairs[p];
+        words[2 * p] = bits(chosen, rejected);
+        words[2 * p + 1] = bits(rejected, end);
+    }
+}
+
+}  // namespace
+
+void score_pairs(const spec::RunSpec& spec,
                  const comm::Context& world,
                  const schedule::ModelLayout& model,
                  Assembly& assembly,
@@ -22,32 +41,18 @@ bool score_pairs(const spec::RunSpec& spec,
     data::Batch batch{rows, spec.data.seq};
     std::vector<std::int64_t> numbers;  // of all pairs, the same on all ranks
     std::vector<std::int64_t> words;    // their log-probabilities, 0 unless this rank has computed them
-    for (std::int64_t first = 0; first < pairs.num_samples(); first += rows_of_all) {
-        if (stops()) {
-            assembly.evaluator().finish();
-            return false;
-        }
+    for (std::int64_t first = 0; first < pairs.num_samples() && !stops(); first += rows_of_all) {
         for (int data_rank = 0; data_rank < spec.parallel.data; ++data_rank) {
-            if (data_rank != model.data_rank) {
-                pairs.fill(batch, first + data_rank * rows);
-                numbers.insert(numbers.end(), batch.pair_numbers.begin(), batch.pair_numbers.end());
-                words.resize(2 * numbers.size());
-                continue;
-            }
             pairs.fill(batch, first + data_rank * rows);
-            const auto& slot = assembly.evaluate_slot();
-            copy_into(batch, slot);
-            assembly.evaluator().run_step();
-            for (std::size_t p = 0; p < batch.pairs.size(); ++p) {
-                const auto [chosen, rejected, end] = batch.pairs[p];
-                const auto log_probability = [&](std::int32_t begin, std::int32_t end_row) {
-                    const auto loss =
-                        kernels::loss_of_answer(slot.losses.data(), batch.mask.data(), begin, end_row);
-                    return model.counts_losses() ? std::bit_cast<std::int64_t>(-loss.sum) : 0;
-                };
-                numbers.push_back(batch.pair_numbers[p]);
-                words.push_back(log_probability(chosen, rejected));
-                words.push_back(log_probability(rejected, end));
+            const std::size_t before = words.size();
+            numbers.insert(numbers.end(), batch.pair_numbers.begin(), batch.pair_numbers.end());
+            words.resize(2 * numbers.size());
+            if (data_rank == model.data_rank) {
+                copy_into(batch, assembly.evaluate_slot());
+                assembly.evaluator().run_step();
+                if (model.counts_losses()) {
+                    put_scores(batch, assembly.evaluate_slot().losses, std::span{words}.subspan(before));
+                }
             }
         }
         progress.is_at(std::min(first + rows_of_all, pairs.num_samples()), pairs.num_samples());
@@ -58,7 +63,6 @@ bool score_pairs(const spec::RunSpec& spec,
         scores.set(numbers[p],
                    {std::bit_cast<double>(words[2 * p]), std::bit_cast<double>(words[2 * p + 1])});
     }
-    return true;
 }
 
 }  // namespace ziggurat::train

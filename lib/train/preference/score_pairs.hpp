@@ -19,12 +19,12 @@ namespace ziggurat::train {
 
 /// Evaluates all samples of `pairs` and sets the log-probabilities of their pairs on all ranks.
 ///
-/// Returns false, and sets nothing, if `stops` returned true on all ranks before a forward pass.
+/// Ends early if `stops` returns true on all ranks before a forward pass; then the others are not set.
 ///
 /// \param model  layout of this rank
 /// Numerics:   the sums of one rank, so they have the same bits on all layouts in which losses have
 /// Collective: over `world`
-bool score_pairs(const spec::RunSpec& spec,
+void score_pairs(const spec::RunSpec& spec,
                  const comm::Context& world,
                  const schedule::ModelLayout& model,
                  Assembly& assembly,
