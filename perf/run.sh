@@ -13,6 +13,7 @@
 #   axes          tensor 2 with sequence, two stages, beside two data ranks                     10 min
 #   families      layers of Qwen3, Gemma and Mistral beside those of Llama                         5 min
 #   cache         text and multiple choice with a KV cache beside memory and whole sequences     6 min
+#   preference    a step of DPO beside one of cross-entropy on the same sequences                3 min
 #   bubble        what four stages wait for each other, beside theory                           1 min
 #   saving        the step that saves, beside those that do not                                  8 min
 #   throttled     depths of prefetch at the ratios of other machines                            25 min
@@ -29,9 +30,9 @@
 # bar is missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage queue tiers adamw spread axes families cache bubble saving throttled torch torch_adamw fsdp2 deepspeed offload tokenize"
+all="step collectives storage queue tiers adamw spread axes families cache preference bubble saving throttled torch torch_adamw fsdp2 deepspeed offload tokenize"
 for part; do
-  [[ " $all largest " == *" $part "* ]] || { sed -n '2,29s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all largest " == *" $part "* ]] || { sed -n '2,30s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
@@ -89,6 +90,7 @@ measure_adamw() {
 measure_spread() { python3 perf/spread.py --binary $bin/ziggurat; }
 measure_axes() { python3 perf/axes.py --binary $bin/ziggurat; }
 measure_cache() { keep cache python3 perf/cache.py --binary $bin/ziggurat --folder $results; }
+measure_preference() { keep preference python3 perf/preference.py --binary $bin/ziggurat; }
 measure_families() { keep families python3 perf/families.py --binary $bin/perf_step; }
 measure_bubble() { python3 perf/bubble.py --binary $bin/ziggurat; }
 measure_saving() { python3 perf/saving.py --binary $bin/ziggurat; }

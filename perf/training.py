@@ -57,8 +57,9 @@ def command_of(binary, ranks, threads, settings, steps, directory):
     Every step trains on the same sequences, so that the loss falls although the tokens mean nothing."""
     chosen = {"run.dir": directory, "parallel.threads": threads, "train.steps": steps, "data.seq": 1024,
               "train.global_batch": 4} | settings
-    tokens = token_file(chosen["train.global_batch"] * chosen["data.seq"] + 1)
-    chosen["data.train"] = f"[{{format: llmc, path: {tokens}}}]"
+    if "data.train" not in settings:
+        tokens = token_file(chosen["train.global_batch"] * chosen["data.seq"] + 1)
+        chosen["data.train"] = f"[{{format: llmc, path: {tokens}}}]"
     return ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", str(binary), "train",
             str(ROOT / "perf" / "sharding.yaml"), *(f"{key}={value}" for key, value in chosen.items())]
 

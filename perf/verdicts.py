@@ -91,6 +91,8 @@ BARS = {
                   ("own", "choices with contexts of their own over whole sequences, tokens/s", 2.0),
                   ("examples", "choices after five examples over whole sequences, tokens/s", 5.0))
               for precision in ("fp32", "bf16")],
+    # The second sweep is a third of the head's FLOPs, and the head is a third of GPT-2 124M.
+    "preference": [Bar("a step of DPO over one of cross-entropy", {"measurement": "preference"}, "ratio", 1.2, is_most=True)],
     "bubble": [Bar(f"{schedule}: what stages wait for each other, off theory by its share", {"measurement": "bubble",
                    "schedule": schedule}, "off", 0.05, is_most=True) for schedule in ("gpipe", "1f1b", "interleaved")],
     "saving": [Bar("checkpoint beside training: the step that saves over others",

@@ -85,7 +85,7 @@ EXPECTED = {
         (r"ziggurat export runs/qwen-tuned", Expected(r"models/qwen-tuned .*tokenizer\.json")),
         (r"python3 -c 'from transformers", Expected(r"^answer: Start it again with the same run\.dir\.$")),
         (r"mpirun -n 2 ziggurat train runs/qwen/deck\.yaml run\.dir=runs/qwen-dpo",
-         Expected(r"step +10/10 .*margin +\d.* acc +100%", r"finished: 10 steps, runs/qwen-dpo")),
+         Expected(r"step +10/10 .*margin +[1-9].* acc +9\d%", r"finished: 10 steps, runs/qwen-dpo")),
     ],
     "howto": ENVIRONMENT + [
         (r"mkdir -p texts", Expected(quick=True)),

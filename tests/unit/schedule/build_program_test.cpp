@@ -6,6 +6,7 @@
 #include <set>
 
 #include "schedule/expand/expand.hpp"
+#include "tests/support/made_up_pairs.hpp"
 #include "tests/unit/schedule/program_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
@@ -82,7 +83,7 @@ TEST(BuildProgram, HoldsTheStateThatSpansLeave) {
 }
 
 TEST(BuildProgram, NamesEveryBufferOfABatchForEveryMicrobatch) {
-    auto spec = test::small_spec();
+    auto spec = test::with_pairs(test::small_spec());
     spec.train.micro_batches = 3;
     const auto train = build_program(spec, 0, Variant::train);
     const auto evaluate = build_program(spec, 0, Variant::evaluate);
@@ -106,6 +107,10 @@ TEST(BuildProgram, NamesEveryBufferOfABatchForEveryMicrobatch) {
     }
     EXPECT_EQ(train.microbatches, 3);
     EXPECT_EQ(evaluate.microbatches, 1);
+    for (const auto tensor : {BatchTensor::pairs, BatchTensor::references, BatchTensor::pair_results}) {
+        EXPECT_EQ(evaluate.trainer_buffers.of(tensor, 0), -1);
+        EXPECT_EQ(build_program(test::small_spec(), 0, Variant::train).trainer_buffers.of(tensor, 0), -1);
+    }
 }
 
 TEST(BuildProgram, ChangesNoStateWhenItEvaluates) {
