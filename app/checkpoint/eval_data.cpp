@@ -128,7 +128,7 @@ void expect_no_pairs(const EvalOptions& options, const spec::RunSpec& run, const
         if (run.data.has_pairs) {
             throw Error{ErrorKind::deck,
                         "eval measures the loss of next tokens, and the run trains on pairs of answers (its "
-                        "train.objective.kind is dpo or ipo). Give text or conversations with --data FILE."};
+                        "train.objective.kind is dpo or ipo)."};
         }
         return;
     }

@@ -97,7 +97,7 @@ void Metrics::step(const StepReport& report) {
     line_.field("tokens", report.tokens);
     line_.field("loss", report.loss);
     rewards(report.rewards);
-    loss_by_source(report.loss_by_source);
+    loss_by_source(report.loss_by_source, report.rewards.has_value());
     write_samples_by_source(report.samples_by_source, line_);
     line_.field("lr", report.lr);
     line_.field("grad_norm", report.grad_norm);
@@ -150,7 +150,7 @@ void Metrics::validate(const ValidationReport& report) {
     line_.field("loss", report.loss);
     line_.field(report.rewards ? "loss_pairs" : "loss_tokens", report.loss_tokens);
     rewards(report.rewards);
-    loss_by_source(report.loss_by_source);
+    loss_by_source(report.loss_by_source, report.rewards.has_value());
     line_.field("validate_s", report.seconds);
     write();
 }
@@ -255,12 +255,12 @@ void Metrics::rewards(const std::optional<RewardMeans>& means) {
     }
 }
 
-void Metrics::loss_by_source(std::span<const SourceLoss> losses) {
+void Metrics::loss_by_source(std::span<const SourceLoss> losses, bool has_pairs) {
     if (losses.empty()) {
         return;
     }
     write_loss_by_source(losses, line_);
-    line_.open("loss_tokens_by_source");
+    line_.open(has_pairs ? "loss_pairs_by_source" : "loss_tokens_by_source");
     for (const auto& source : losses) {
         line_.field(source.name, source.tokens);
     }

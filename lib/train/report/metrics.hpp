@@ -119,7 +119,7 @@ class Metrics {
   private:
     void begin(std::string_view event);
     /// Writes the losses and the target tokens of each source, if there are several sources.
-    void loss_by_source(std::span<const SourceLoss> losses);
+    void loss_by_source(std::span<const SourceLoss> losses, bool has_pairs);
     void rewards(const std::optional<RewardMeans>& means);
     /// Writes `sent_<purpose>_B` and `plan_<purpose>_B`.
     void sent(const schedule::BytesByPurpose& counted,

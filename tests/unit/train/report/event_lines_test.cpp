@@ -92,6 +92,15 @@ TEST(ValidationLine, ShowsAsMuchAsFits) {
     }
 }
 
+TEST(ValidationLine, HasAccuracyAndMarginOfPairs) {
+    auto report = some_validation();
+    report.loss = 0.5;
+    report.loss_tokens = 1200;
+    report.rewards = RewardMeans{.chosen = 0.25, .rejected = -0.5, .accuracy = 0.625};
+    EXPECT_EQ(validation_line(report, 500).plain(),
+              "validate 100/500 | loss 0.5000 | accuracy 62.5%, margin 0.7500 | 1,200 pairs | 1.23 s");
+}
+
 TEST(SampleBlock, IsSafeToShow) {
     EXPECT_EQ(sample_block(100, "In the", " beginning\nGod\x1b[2J", 0.8),
               "sample after step 100, prompt \"In the\", temperature 0.8:\n  | In the beginning\n  | "

@@ -370,6 +370,23 @@ TEST(Metrics, AppendsOneLinePerEventAtOnce) {
     EXPECT_EQ(lines[4].at("plan_gradients_B"), 0);
 }
 
+TEST(Metrics, HasRewardsOfPairs) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+    const std::vector<SourceLoss> losses{{"a", 3.0, 4}, {"b", 1.0, 2}};
+    StepReport report{.step = 1, .tokens = 64, .loss = 0.5};
+    report.rewards = RewardMeans{.chosen = 0.5, .rejected = -0.25, .accuracy = 0.75};
+    report.loss_by_source = losses;
+    metrics.step(report);
+    metrics.validate({.step = 1, .loss = 0.5, .loss_tokens = 6, .rewards = report.rewards});
+    const auto lines = lines_of(folder.file("metrics.jsonl"));
+    EXPECT_EQ(lines.at(0).at("reward_margin"), 0.75);
+    EXPECT_EQ(lines.at(0).at("reward_accuracy"), 0.75);
+    EXPECT_EQ(lines.at(0).at("loss_pairs_by_source").at("a"), 4);
+    EXPECT_EQ(lines.at(1).at("loss_pairs"), 6);
+    EXPECT_FALSE(lines.at(1).contains("loss_tokens"));
+}
+
 TEST(Metrics, HasNoNumberForAValidationWithoutTargets) {
     const test::ScratchFolder folder;
     Metrics metrics{folder.file("metrics.jsonl"), nullptr};

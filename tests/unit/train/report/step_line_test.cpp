@@ -250,6 +250,22 @@ TEST(StepLine, NamesEveryTierAndItsBudget) {
         shown_at(lines, static_cast<int>(line.size()) - 20).ends_with("| dev 61G host 5.0M nvme 1.1T"));
 }
 
+TEST(StepLine, HasTheMeanMarginAndAccuracyOfPairs) {
+    auto facts = facts_of(500);
+    facts.reports_rewards = true;
+    StepLine lines{facts};
+    auto report = report_of(1);
+    report.rewards = RewardMeans{.chosen = 1, .rejected = 0.5, .accuracy = 0.5};
+    lines.add(report);
+    report.rewards = RewardMeans{.chosen = 2, .rejected = 0.5, .accuracy = 1};
+    lines.add(report);
+    const auto text = shown_at(lines, 120);
+    EXPECT_NE(text.find("| margin       1 acc   75%"), std::string::npos) << text;
+    lines.add(report);
+    EXPECT_NE(shown_at(lines, 120).find("| margin     1.5 acc  100%"), std::string::npos);
+    EXPECT_EQ(shown_at(lines, 80).find("margin"), std::string::npos);
+}
+
 TEST(StepLine, StartsAnewAfterEachLine) {
     StepLine lines{facts_of(500)};
     lines.add(report_of(1));
