@@ -19,8 +19,11 @@ void preference_weights(const device::Stream&,
                         std::span<PairResult> results) {
     std::fill_n(weights.data, weights.extent(0), 0.0f);
     std::ranges::fill(results, PairResult{});
-    for (std::size_t p = 0; p < pairs.size() && pairs[p].chosen >= 0; ++p) {
+    for (std::size_t p = 0; p < pairs.size(); ++p) {
         const auto [chosen, rejected, end] = pairs[p];
+        if (chosen < 0) {
+            continue;
+        }
         ZG_EXPECTS(chosen <= rejected && rejected <= end && end <= weights.extent(0));
         const auto of = preference_of(rule, loss_of_answer(losses.data, mask.data, chosen, rejected),
                                       loss_of_answer(losses.data, mask.data, rejected, end), references[p]);
