@@ -14,8 +14,8 @@ namespace ziggurat::kernels {
 /// The gradient of the mean loss of pairs is that of the sum of losses[r] * weights[r], divided by the number
 /// of pairs, with constant weights.
 ///
-/// Shapes:   losses, mask, weights [rows]; pairs, references, results [pairs]. An element of `pairs` with a
-///           negative first row is no pair: its result is 0. Rows of no pair have the weight 0
+/// Shapes:   losses, mask, weights [rows]; pairs, references, results [pairs]. Elements of `pairs` with a
+///           negative first row are unused: their results are 0. Rows of no pair have the weight 0
 /// Numerics: sums of an answer in double: 32 lanes with a stride of 32 from its first row, folded in halves
 void preference_weights(const device::Stream& stream,
                         VectorAddress<const float> losses,
