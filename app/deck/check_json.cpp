@@ -187,6 +187,28 @@ Json time_json(const spec::RunSpec& run, const spec::MachineSpec& machine) {
             {"train_s", *seconds * static_cast<double>(run.train.steps)}};
 }
 
+Json goodput_json(const std::optional<plan::RunGoodput>& goodput) {
+    if (!goodput) {
+        return nullptr;
+    }
+    const auto known = [](const std::optional<double>& value) {
+        return value ? Json(*value) : Json(nullptr);
+    };
+    return {{"nodes", goodput->nodes},
+            {"failure_s", goodput->times.between_failures},
+            {"restart_s", goodput->times.restart},
+            {"save_blocked_s", goodput->times.blocked},
+            {"save_background_s", goodput->times.written_in_background},
+            {"productive", goodput->share},
+            {"best_productive", goodput->best_share},
+            {"interval_s", goodput->interval},
+            {"best_interval_s", goodput->best_interval},
+            {"best_every", deck::write_interval(goodput->best)},
+            {"extra_time", goodput->extra_time},
+            {"tokens_per_day", known(goodput->tokens_per_day)},
+            {"price", known(goodput->price)}};
+}
+
 Json attention_json(const AttentionForecast& forecast) {
     Json json{{"kernel", layout::to_string(forecast.kernel)},
               {"reason", forecast.reason.empty() ? Json(nullptr) : Json(forecast.reason)},
@@ -237,6 +259,7 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["attention"] = answer.attention ? attention_json(*answer.attention) : Json(nullptr);
         json["nccl"] = nccl_json(answer.communicators, answer.loaded->machine);
         json["time"] = time_json(run, answer.loaded->machine);
+        json["goodput"] = goodput_json(answer.goodput);
     }
     return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

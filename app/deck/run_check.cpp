@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/deck/check_json.hpp"
+#include "app/output/goodput_text.hpp"
 #include "app/output/time_text.hpp"
 #include "app/start/run_folder.hpp"
 #include "app/start/token_sources.hpp"
@@ -25,6 +26,7 @@
 #include "deck/messages/peer_names.hpp"
 #include "deck/reference/reference.hpp"
 #include "plan/checkpoint_size.hpp"
+#include "plan/run_goodput.hpp"
 #include "plan/time_to_train.hpp"
 #include "storage/directory_probe.hpp"
 
@@ -156,6 +158,7 @@ struct Answers {
     std::optional<plan::MemoryReport> memory = {};
     std::optional<AttentionForecast> attention = {};
     std::vector<plan::CommunicatorBlocks> communicators = {};  ///< with the limits of the environment
+    std::optional<plan::RunGoodput> goodput = {};
 
     int exit_code(const deck::Diagnostics& found) const {
         const bool fits = !memory || memory->fits;
@@ -193,6 +196,7 @@ int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, 
                                  .memory = answers.memory,
                                  .attention = answers.attention,
                                  .communicators = answers.communicators,
+                                 .goodput = answers.goodput,
                                  .epochs = answers.epochs,
                                  .packed = answers.packed}));
     return exit_code;
@@ -212,7 +216,8 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const An
                           packing_lines(answers.packed, loaded.run.data.seq) + on_gpus);
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
         print(stdout, answers.start.line.empty() ? "" : fmt::format("start     {}\n", answers.start.line));
-        print(stdout, time_text(loaded.run, loaded.machine));
+        print(stdout, time_text(loaded.run, loaded.machine) +
+                          goodput_text(answers.goodput, loaded.run, loaded.machine));
     }
     if (answers.memory) {
         print(options.print ? stderr : stdout, answers.memory->table + answers.memory->infinity);
@@ -265,6 +270,11 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
     answers.epochs = sizes.epochs(loaded.run);
     answers.packed = sizes.packed();
     plan_run(options, parts, loaded, answers);
+    if (loaded.machine.seconds_to_failure > 0) {
+        const auto step_seconds = plan::planned_step_seconds(loaded.run, loaded.machine);
+        answers.goodput = plan::run_goodput(loaded.run, loaded.machine, step_seconds);
+        warn_of_checkpoint_interval(answers.goodput, loaded.run, loaded.found);
+    }
     return options.json ? answer_as_json(options, loaded, answers) : answer(options, loaded, answers);
 }
 
