@@ -6,10 +6,10 @@
 
 namespace ziggurat::plan {
 
-// A save is complete `d` after its copy. With mean M between failures, the first pass over an interval of
-// length P survives with probability exp(-P / M). After a failure before `d`, the job repeats the previous
-// interval and this one; after a later failure, only this one. A repeated interval has no save in the
-// background, so its length is P' = work + blocked. Its expected time, restarts included, is
+// A save is complete `d` seconds after its copy. If the job has M seconds between failures on average, an
+// interval of length P has no failure with probability exp(-P / M). After a failure before `d`, the job
+// repeats the previous interval and this one; after a later failure, only this one. A repeated interval has
+// no save in the background, so its length is P' = work + blocked. Its expected time, restarts included, is
 // M exp(R / M) (exp(P' / M) - 1). The sum over all cases is M exp((R + d + P') / M) (1 - exp(-P / M)).
 // For d = 0, this is Daly's equation.
 double log_slowdown(const FailureTimes& times, double work) {

@@ -22,7 +22,9 @@ struct FailureTimes {
 /// \param work  productive seconds from the end of a save to the start of the next
 double log_slowdown(const FailureTimes& times, double work);
 
-/// Returns the expected share of productive time; `work` as for log_slowdown. 0 if the job cannot progress.
+/// Returns the expected share of productive time; 0 if the job cannot progress.
+///
+/// \param work  as of log_slowdown
 double productive_share(const FailureTimes& times, double work);
 
 /// Returns the productive seconds between saves with the largest productive share, from `min` to `max`.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <random>
 
 #include "plan/goodput.hpp"
@@ -13,10 +12,10 @@ namespace ziggurat::test {
 /// Number of simulated jobs of a mean.
 inline constexpr int num_simulated_jobs = 10'000;
 
-/// Times of failures of one job.
+/// Time of one job, and its failures.
 class FailureClock {
   public:
-    FailureClock(double mean, std::uint64_t seed) : mean_{mean}, random_{seed} { draw(); }
+    FailureClock(double mean, std::mt19937_64& random) : mean_{mean}, random_{random} { draw(); }
 
     double now() const noexcept { return now_; }
     /// Advances by `seconds`, or up to the next failure; returns the seconds until that failure, else -1.
@@ -38,7 +37,7 @@ class FailureClock {
     }
 
     double mean_;
-    std::mt19937_64 random_;
+    std::mt19937_64& random_;
     double now_ = 0;
     double next_ = 0;
 };
@@ -49,8 +48,8 @@ class FailureClock {
 inline double simulated_job_seconds(const plan::FailureTimes& times,
                                     double work,
                                     int saves,
-                                    std::uint64_t seed) {
-    FailureClock clock{times.between_failures, seed};
+                                    std::mt19937_64& random) {
+    FailureClock clock{times.between_failures, random};
     int reached = 1;         // saves whose copy is complete
     int complete = 0;        // saves that a restart can read
     bool is_writing = true;  // the newest copy is written in the background
@@ -74,9 +73,10 @@ inline double simulated_job_seconds(const plan::FailureTimes& times,
 
 /// Returns the mean productive share of simulated jobs.
 inline double simulated_share(const plan::FailureTimes& times, double work, int saves = 50) {
+    std::mt19937_64 random{1};
     double seconds = 0;
     for (int job = 0; job < num_simulated_jobs; ++job) {
-        seconds += simulated_job_seconds(times, work, saves, static_cast<std::uint64_t>(job));
+        seconds += simulated_job_seconds(times, work, saves, random);
     }
     return num_simulated_jobs * saves * work / seconds;
 }
@@ -86,7 +86,7 @@ inline double simulated_share(const plan::FailureTimes& times, double work, int 
 /// It is the minimum of a parabola through the simulated times of intervals from two thirds to three halves
 /// of `near`.
 inline double simulated_best_work(const plan::FailureTimes& times, double near) {
-    constexpr int half = 5;
+    constexpr int half = 4;
     constexpr int points = 2 * half + 1;
     double sum = 0;
     double sum_x = 0;

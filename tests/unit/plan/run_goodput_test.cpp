@@ -22,8 +22,7 @@ spec::RunSpec run_that_saves_every(const spec::Interval& every) {
     return spec;
 }
 
-/// Returns a machine whose nodes write their part of the checkpoint of `spec` in four minutes, and whose
-/// ranks copy theirs in 20 s.
+/// Returns a machine for `spec` that copies the state in 20 s and writes a checkpoint in four minutes.
 spec::MachineSpec machine_for(const spec::RunSpec& spec) {
     const auto bytes = static_cast<double>(checkpoint_size(spec).bytes);
     spec::MachineSpec machine;
