@@ -74,11 +74,18 @@ TEST(Goodput, AgreesWithSimulatedJobs) {
 TEST(Goodput, FindsTheOptimumOfSimulatedJobs) {
     for (const auto& times : {synchronous(6 * hour), synchronous(hour), asynchronous}) {
         const double best = best_of(times);
+        ASSERT_LT(best, times.between_failures) << "the simulated jobs would hardly end";
         // The simulation covers other intervals than those around the result.
         for (const double near : {0.8 * best, 1.25 * best}) {
             EXPECT_NEAR(test::simulated_best_work(times, near), best, 0.1 * best);
         }
     }
+    auto slow_write = asynchronous;
+    slow_write.written_in_background = 15 * minute;
+    const double best = best_of(slow_write);  // the optimum is a kink, which a parabola does not find
+    const double share = test::simulated_share(slow_write, best);
+    EXPECT_LT(test::simulated_share(slow_write, 0.9 * best), share);
+    EXPECT_LT(test::simulated_share(slow_write, 1.1 * best), share);
 }
 
 TEST(Goodput, HasTheLimitsOfRareAndOfFrequentFailures) {
