@@ -6,7 +6,6 @@
 #include "deck/values/quantities.hpp"
 #include "layout/counts.hpp"
 #include "plan/checkpoint_size.hpp"
-#include "plan/time_to_train.hpp"
 #include "spec/home_text.hpp"
 
 namespace ziggurat::app {
@@ -177,8 +176,7 @@ Json checkpoint_json(const spec::RunSpec& run) {
             {"bytes_at_most", size.bytes_at_most}};
 }
 
-Json time_json(const spec::RunSpec& run, const spec::MachineSpec& machine) {
-    const auto seconds = plan::planned_step_seconds(run, machine);
+Json time_json(const spec::RunSpec& run, std::optional<double> seconds) {
     if (!seconds) {
         return nullptr;
     }
@@ -258,7 +256,7 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["start"] = answer.start.empty() ? Json(nullptr) : Json(answer.start);
         json["attention"] = answer.attention ? attention_json(*answer.attention) : Json(nullptr);
         json["nccl"] = nccl_json(answer.communicators, answer.loaded->machine);
-        json["time"] = time_json(run, answer.loaded->machine);
+        json["time"] = time_json(run, answer.step_seconds);
         json["goodput"] = goodput_json(answer.goodput);
     }
     return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";

@@ -22,6 +22,7 @@ struct CheckAnswer {
     std::optional<plan::MemoryReport> memory = {};
     std::optional<AttentionForecast> attention = {};
     std::vector<plan::CommunicatorBlocks> communicators = {};
+    std::optional<double> step_seconds = {};  ///< as of plan::planned_step_seconds
     std::optional<plan::RunGoodput> goodput = {};
     Epochs epochs = {};
     PackedSources packed = {};

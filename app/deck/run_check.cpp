@@ -158,6 +158,7 @@ struct Answers {
     std::optional<plan::MemoryReport> memory = {};
     std::optional<AttentionForecast> attention = {};
     std::vector<plan::CommunicatorBlocks> communicators = {};  ///< with the limits of the environment
+    std::optional<double> step_seconds = {};
     std::optional<plan::RunGoodput> goodput = {};
 
     int exit_code(const deck::Diagnostics& found) const {
@@ -186,6 +187,13 @@ void plan_run(const CheckOptions& options,
     }
 }
 
+/// Plans time and goodput; warns of an expensive checkpoint.every.
+void plan_time(deck::LoadedDeck& loaded, Answers& answers) {
+    answers.step_seconds = plan::planned_step_seconds(loaded.run, loaded.machine);
+    answers.goodput = plan::run_goodput(loaded.run, loaded.machine, answers.step_seconds);
+    warn_of_checkpoint_interval(answers.goodput, loaded.run, loaded.found);
+}
+
 int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, const Answers& answers) {
     const auto exit_code = answers.exit_code(loaded.found);
     print(stdout, check_as_json({.deck = options.deck,
@@ -196,6 +204,7 @@ int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, 
                                  .memory = answers.memory,
                                  .attention = answers.attention,
                                  .communicators = answers.communicators,
+                                 .step_seconds = answers.step_seconds,
                                  .goodput = answers.goodput,
                                  .epochs = answers.epochs,
                                  .packed = answers.packed}));
@@ -216,7 +225,7 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const An
                           packing_lines(answers.packed, loaded.run.data.seq) + on_gpus);
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
         print(stdout, answers.start.line.empty() ? "" : fmt::format("start     {}\n", answers.start.line));
-        print(stdout, time_text(loaded.run, loaded.machine) +
+        print(stdout, time_text(loaded.run, loaded.machine, answers.step_seconds) +
                           goodput_text(answers.goodput, loaded.run, loaded.machine));
     }
     if (answers.memory) {
@@ -270,11 +279,7 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
     answers.epochs = sizes.epochs(loaded.run);
     answers.packed = sizes.packed();
     plan_run(options, parts, loaded, answers);
-    if (loaded.machine.seconds_to_failure > 0) {
-        const auto step_seconds = plan::planned_step_seconds(loaded.run, loaded.machine);
-        answers.goodput = plan::run_goodput(loaded.run, loaded.machine, step_seconds);
-        warn_of_checkpoint_interval(answers.goodput, loaded.run, loaded.found);
-    }
+    plan_time(loaded, answers);
     return options.json ? answer_as_json(options, loaded, answers) : answer(options, loaded, answers);
 }
 

@@ -22,9 +22,13 @@ std::string failures(const plan::RunGoodput& goodput) {
                        format_grouped(goodput.nodes), goodput.nodes == 1 ? "" : "s");
 }
 
-/// Returns `2.4 % longer`, or `many times longer` for a run that would hardly end.
+/// Returns `2.4 % longer`; without a number for a run that would hardly end.
 std::string longer(double extra_time) {
-    return extra_time < 10 ? fmt::format("{:.1f} % longer", 100 * extra_time) : "many times longer";
+    constexpr double shown = 0.001;
+    constexpr double long_time = 10;
+    return extra_time < shown       ? "less than 0.1 % longer"
+           : extra_time < long_time ? fmt::format("{:.1f} % longer", 100 * extra_time)
+                                    : "over ten times longer";
 }
 
 /// Returns the effect of a failure, or of saves, at the deck's interval.

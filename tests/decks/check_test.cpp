@@ -347,6 +347,11 @@ TEST_F(CheckOfFailures, PrintsOneLineAndWarnsOfAnExpensiveInterval) {
     options_.overrides.back() = "checkpoint.every=16min";
     EXPECT_EQ(run(), 0);
     EXPECT_EQ(err_, "");
+    EXPECT_NE(out_.find("16min, the run takes less than 0.1 % longer); "), std::string::npos) << out_;
+
+    options_.overrides.back() = "checkpoint.every=10d";
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(err_.find("10d, the run takes over ten times longer than with"), std::string::npos) << err_;
 
     describe("");
     EXPECT_EQ(run(), 0);
