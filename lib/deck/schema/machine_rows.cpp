@@ -43,7 +43,7 @@ constexpr Row rows[] = {
      .max = 1e10,
      .doc = "Mean time of one node between failures that stop a job; `check` then predicts the share of productive "
             "time."},
-    {.path = "restart_time", .type = Type::duration, .fallback = "3min", .max = 1e9,
+    {.path = "restart_time", .type = Type::duration, .fallback = "3min", .min = 0, .max = 1e9,
      .doc = "Time from a failure until the program runs again: detection, queue and start, without reading the "
             "checkpoint."},
     {.path = "price_per_hour", .type = Type::real, .fallback = "unknown", .keywords = "unknown", .min = 1e-6, .max = 1e9,
