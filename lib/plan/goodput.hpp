@@ -2,7 +2,7 @@
 ///
 /// Failures are exponentially distributed, also during restarts.
 /// Source: Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", 2006,
-/// equation 20; here with checkpoints that are written while training continues.
+/// its complete cost function; here with checkpoints that are written while training continues.
 #pragma once
 
 namespace ziggurat::plan {

@@ -21,7 +21,7 @@ double young_interval(const FailureTimes& times) {
     return std::sqrt(2 * times.blocked * times.between_failures);
 }
 
-/// Source: Daly, 2006, equation 37
+/// Source: Daly, 2006, the perturbation solution
 double daly_interval(const FailureTimes& times) {
     const double root = std::sqrt(times.blocked / (2 * times.between_failures));
     return young_interval(times) * (1 + root / 3 + root * root / 9) - times.blocked;
