@@ -6,7 +6,6 @@
 #include "deck/values/quantities.hpp"
 #include "layout/counts.hpp"
 #include "plan/checkpoint_size.hpp"
-#include "plan/time_to_train.hpp"
 #include "spec/home_text.hpp"
 
 namespace ziggurat::app {
@@ -177,14 +176,35 @@ Json checkpoint_json(const spec::RunSpec& run) {
             {"bytes_at_most", size.bytes_at_most}};
 }
 
-Json time_json(const spec::RunSpec& run, const spec::MachineSpec& machine) {
-    const auto seconds = plan::planned_step_seconds(run, machine);
+Json time_json(const spec::RunSpec& run, std::optional<double> seconds) {
     if (!seconds) {
         return nullptr;
     }
     return {{"step_s", *seconds},
             {"tokens_per_s", static_cast<double>(tokens_of_step(run)) / *seconds},
             {"train_s", *seconds * static_cast<double>(run.train.steps)}};
+}
+
+Json goodput_json(const std::optional<plan::RunGoodput>& goodput) {
+    if (!goodput) {
+        return nullptr;
+    }
+    const auto known = [](const std::optional<double>& value) {
+        return value ? Json(*value) : Json(nullptr);
+    };
+    return {{"nodes", goodput->nodes},
+            {"failure_s", goodput->times.between_failures},
+            {"restart_s", goodput->times.restart},
+            {"save_blocked_s", goodput->times.blocked},
+            {"save_background_s", goodput->times.written_in_background},
+            {"productive", goodput->share},
+            {"best_productive", goodput->best_share},
+            {"interval_s", goodput->interval},
+            {"best_interval_s", goodput->best_interval},
+            {"best_every", deck::write_interval(goodput->best)},
+            {"extra_time", goodput->extra_time},
+            {"tokens_per_day", known(goodput->tokens_per_day)},
+            {"price", known(goodput->price)}};
 }
 
 Json attention_json(const AttentionForecast& forecast) {
@@ -236,7 +256,8 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["start"] = answer.start.empty() ? Json(nullptr) : Json(answer.start);
         json["attention"] = answer.attention ? attention_json(*answer.attention) : Json(nullptr);
         json["nccl"] = nccl_json(answer.communicators, answer.loaded->machine);
-        json["time"] = time_json(run, answer.loaded->machine);
+        json["time"] = time_json(run, answer.step_seconds);
+        json["goodput"] = goodput_json(answer.goodput);
     }
     return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

@@ -8,6 +8,7 @@
 #include "app/deck/gpu_forecast.hpp"
 #include "deck/load.hpp"
 #include "plan/report/memory_report.hpp"
+#include "plan/run_goodput.hpp"
 
 namespace ziggurat::app {
 
@@ -21,6 +22,8 @@ struct CheckAnswer {
     std::optional<plan::MemoryReport> memory = {};
     std::optional<AttentionForecast> attention = {};
     std::vector<plan::CommunicatorBlocks> communicators = {};
+    std::optional<double> step_seconds = {};  ///< as of plan::planned_step_seconds
+    std::optional<plan::RunGoodput> goodput = {};
     Epochs epochs = {};
     PackedSources packed = {};
 };

@@ -8,6 +8,7 @@
 #include "base/text/units.hpp"
 #include "plan/rank_programs.hpp"
 #include "plan/reduced_run.hpp"
+#include "plan/time_to_train.hpp"
 #include "schedule/build_program.hpp"
 
 namespace ziggurat::app {
@@ -50,7 +51,7 @@ std::string plan_summary(const deck::LoadedDeck& loaded,
     const auto& run = loaded.run;
     return machine_line(run, loaded.machine) + summary(run, epochs) +
            (loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths)) +
-           time_text(run, loaded.machine) +
+           time_text(run, loaded.machine, plan::planned_step_seconds(run, loaded.machine)) +
            (loaded.only_planned.empty()
                 ? ""
                 : fmt::format("training  not implemented: {}; planning only\n", loaded.only_planned)) +

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/deck/check_json.hpp"
+#include "app/output/goodput_text.hpp"
 #include "app/output/time_text.hpp"
 #include "app/start/run_folder.hpp"
 #include "app/start/token_sources.hpp"
@@ -25,6 +26,7 @@
 #include "deck/messages/peer_names.hpp"
 #include "deck/reference/reference.hpp"
 #include "plan/checkpoint_size.hpp"
+#include "plan/run_goodput.hpp"
 #include "plan/time_to_train.hpp"
 #include "storage/directory_probe.hpp"
 
@@ -156,6 +158,8 @@ struct Answers {
     std::optional<plan::MemoryReport> memory = {};
     std::optional<AttentionForecast> attention = {};
     std::vector<plan::CommunicatorBlocks> communicators = {};  ///< with the limits of the environment
+    std::optional<double> step_seconds = {};
+    std::optional<plan::RunGoodput> goodput = {};
 
     int exit_code(const deck::Diagnostics& found) const {
         const bool fits = !memory || memory->fits;
@@ -183,6 +187,13 @@ void plan_run(const CheckOptions& options,
     }
 }
 
+/// Plans time and goodput; warns of an expensive checkpoint.every.
+void plan_time(deck::LoadedDeck& loaded, Answers& answers) {
+    answers.step_seconds = plan::planned_step_seconds(loaded.run, loaded.machine);
+    answers.goodput = plan::run_goodput(loaded.run, loaded.machine, answers.step_seconds);
+    warn_of_checkpoint_interval(answers.goodput, loaded.run, loaded.found);
+}
+
 int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, const Answers& answers) {
     const auto exit_code = answers.exit_code(loaded.found);
     print(stdout, check_as_json({.deck = options.deck,
@@ -193,6 +204,8 @@ int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, 
                                  .memory = answers.memory,
                                  .attention = answers.attention,
                                  .communicators = answers.communicators,
+                                 .step_seconds = answers.step_seconds,
+                                 .goodput = answers.goodput,
                                  .epochs = answers.epochs,
                                  .packed = answers.packed}));
     return exit_code;
@@ -212,7 +225,8 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const An
                           packing_lines(answers.packed, loaded.run.data.seq) + on_gpus);
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
         print(stdout, answers.start.line.empty() ? "" : fmt::format("start     {}\n", answers.start.line));
-        print(stdout, time_text(loaded.run, loaded.machine));
+        print(stdout, time_text(loaded.run, loaded.machine, answers.step_seconds) +
+                          goodput_text(answers.goodput, loaded.run, loaded.machine));
     }
     if (answers.memory) {
         print(options.print ? stderr : stdout, answers.memory->table + answers.memory->infinity);
@@ -265,6 +279,7 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
     answers.epochs = sizes.epochs(loaded.run);
     answers.packed = sizes.packed();
     plan_run(options, parts, loaded, answers);
+    plan_time(loaded, answers);
     return options.json ? answer_as_json(options, loaded, answers) : answer(options, loaded, answers);
 }
 

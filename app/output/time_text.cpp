@@ -51,22 +51,23 @@ std::string commands_for(const std::string& missing, const spec::RunSpec& run) {
 
 }  // namespace
 
-std::string time_text(const spec::RunSpec& run, const spec::MachineSpec& machine) {
-    const auto seconds = plan::planned_step_seconds(run, machine);
-    if (!seconds) {
+std::string time_text(const spec::RunSpec& run,
+                      const spec::MachineSpec& machine,
+                      std::optional<double> step_seconds) {
+    if (!step_seconds) {
         const auto missing = plan::missing_rates(run, machine);
         return fmt::format("time      unknown: {} does not give {}. Measure on that machine: {}\n",
                            printable(machine.name), missing, commands_for(missing, run));
     }
     const auto step_tokens = static_cast<double>(run.train.global_batch * run.data.seq);
     const double flops =
-        layout::flops_per_token(run) * step_tokens / *seconds / static_cast<double>(run.parallel.ranks);
+        layout::flops_per_token(run) * step_tokens / *step_seconds / static_cast<double>(run.parallel.ranks);
     return fmt::format(
         "time      estimated: a step takes {} at the rates of {}, all {} steps take {}{}\n"
         "speed     {} tok/s, {:.3g} TFLOP/s per rank, mfu {:.1f}% of the matrix-product peak\n",
-        format_duration(*seconds), printable(machine.name), format_grouped(run.train.steps),
-        format_duration(*seconds * static_cast<double>(run.train.steps)), left_out(run),
-        format_count(step_tokens / *seconds), flops * 1e-12, 100 * flops / machine.device_flops);
+        format_duration(*step_seconds), printable(machine.name), format_grouped(run.train.steps),
+        format_duration(*step_seconds * static_cast<double>(run.train.steps)), left_out(run),
+        format_count(step_tokens / *step_seconds), flops * 1e-12, 100 * flops / machine.device_flops);
 }
 
 }  // namespace ziggurat::app

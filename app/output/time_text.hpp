@@ -1,6 +1,7 @@
 /// Planned time of a training, as text.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "spec/machine_spec.hpp"
@@ -11,6 +12,10 @@ namespace ziggurat::app {
 /// Returns estimated time and speed, and the parts of the run that they exclude.
 ///
 /// If rates are missing, returns their names and the commands that measure them.
-std::string time_text(const spec::RunSpec& run, const spec::MachineSpec& machine);
+///
+/// \param step_seconds  as of plan::planned_step_seconds
+std::string time_text(const spec::RunSpec& run,
+                      const spec::MachineSpec& machine,
+                      std::optional<double> step_seconds);
 
 }  // namespace ziggurat::app

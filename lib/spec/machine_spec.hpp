@@ -35,6 +35,12 @@ struct MachineSpec {
     std::int64_t nvme_block_bytes = 0;
     int nvme_queue_depth = 0;
 
+    // Failures and price. Seconds are of the wall clock; 0: unknown, except for the restart.
+    double seconds_to_failure = 0;  ///< mean time to failure of one node
+    double restart_seconds = 180;   ///< from a failure until the program reads its checkpoint
+    double checkpoint_rate = 0;     ///< bytes/s of a node to and from run.dir while all nodes save
+    double price_per_hour = 0;      ///< of one node, in any currency
+
     bool operator==(const MachineSpec&) const = default;
 };
 

@@ -11,6 +11,7 @@
 #include "app/deck/gpu_forecast.hpp"
 #include "deck/load.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "tests/support/simulated_failures.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -276,6 +277,91 @@ TEST_F(CheckAsJson, TellsTheTimeToPeopleToo) {
     EXPECT_NE(out_.find(" TFLOP/s per rank, mfu "), std::string::npos) << out_;
 }
 
+/// Checks for a machine whose nodes fail. A save of the run writes 410 kB at 10 kB/s.
+class CheckOfFailures : public CheckAsJson {
+  protected:
+    void SetUp() override {
+        CheckAsJson::SetUp();
+        options_.machine = folder_.file("failing.yaml");
+        describe("checkpoint_rate: 10kB/s\n");
+        options_.overrides.insert(options_.overrides.end(), {"checkpoint.async=false", "train.steps=100M"});
+    }
+    void describe(const std::string& more) {
+        std::ofstream{folder_.file("failing.yaml")}
+            << "machine_version: 1\nname: failing\nhas_device: false\nranks_per_node: 2\ncores_per_node: 4\n"
+               "host_memory: 8GiB\ndevice_flops: 10G\nmean_time_to_failure: 3h\nrestart_time: 2s\n"
+            << more;
+    }
+};
+
+TEST_F(CheckOfFailures, HasTheShareAndTheIntervalOfSimulatedJobs) {
+    EXPECT_EQ(run(), 0);
+    const Json printed = Json::parse(out_);
+    const Json goodput = printed["goodput"];
+    EXPECT_EQ(goodput["nodes"], 1);
+    EXPECT_NEAR(goodput["save_blocked_s"], 41, 0.1);
+    EXPECT_EQ(goodput["save_background_s"], 0);
+    EXPECT_NEAR(goodput["restart_s"], 2 + 41, 0.1);
+    EXPECT_TRUE(goodput["price"].is_null());
+    const plan::FailureTimes times{.between_failures = goodput["failure_s"],
+                                   .restart = goodput["restart_s"],
+                                   .blocked = goodput["save_blocked_s"],
+                                   .written_in_background = goodput["save_background_s"]};
+    const double blocked = times.blocked;
+    const double share = goodput["productive"];
+    const double work = goodput["interval_s"].get<double>() - blocked;
+    EXPECT_NEAR(work + blocked, 1800, 1);
+    EXPECT_NEAR(test::simulated_share(times, work), share, 0.01 * share);
+    const double best = test::simulated_best_work(times, work / 2) + blocked;
+    EXPECT_NEAR(goodput["best_interval_s"], best, 0.1 * best);
+    EXPECT_EQ(goodput["best_every"], "16min");
+    EXPECT_EQ(printed["warnings"], 1);
+
+    describe("checkpoint_rate: 10kB/s\nprice_per_hour: 2.5\n");
+    EXPECT_EQ(run(), 0);
+    const Json priced = Json::parse(out_);
+    EXPECT_NEAR(priced["goodput"]["price"], 2.5 / 3600 * priced["time"]["train_s"].get<double>() / share, 1);
+}
+
+TEST_F(CheckOfFailures, PrintsOneLineAndWarnsOfAnExpensiveInterval) {
+    options_.json = false;
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(out_.find("% of the time is productive: a failure every 3h00min on 1 node; best "
+                        "checkpoint.every is 16min (with the deck's 30min, the run takes 1.9"),
+              std::string::npos)
+        << out_;
+    EXPECT_NE(err_.find("warning: checkpoint.every: with checkpoint.every = 30min, the run takes 1.9 "),
+              std::string::npos)
+        << err_;
+    EXPECT_NE(err_.find("% longer than with the best interval (a failure every 3h00min on 1 node repeats the "
+                        "steps since the last checkpoint). Set checkpoint.every to 16min."),
+              std::string::npos)
+        << err_;
+
+    options_.overrides.push_back("checkpoint.every=2min");
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(err_.find("% longer than with the best interval (each save blocks training for 41"),
+              std::string::npos)
+        << err_;
+
+    options_.overrides.back() = "checkpoint.every=16min";
+    EXPECT_EQ(run(), 0);
+    EXPECT_EQ(err_, "");
+    EXPECT_NE(out_.find("16min, the run takes less than 0.1 % longer); "), std::string::npos) << out_;
+
+    options_.overrides.back() = "checkpoint.every=10d";
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(err_.find("10d, the run takes over ten times longer than with"), std::string::npos) << err_;
+
+    describe("");
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(out_.find("\ngoodput   unknown: failing gives neither checkpoint_rate nor nvme_read_rate and "
+                        "nvme_write_rate\n"),
+              std::string::npos)
+        << out_;
+    EXPECT_EQ(err_, "");
+}
+
 TEST_F(CheckAsJson, SaysHowOftenEachSourceIsGoneThrough) {
     const double tokens = 10 * 8 * 16;
     const auto held = static_cast<double>(std::filesystem::file_size("parts/text.txt"));
@@ -447,7 +533,9 @@ TEST_F(CheckAsJson, HasTheFieldsThatThePageTells) {
     add_names(json(0), "", names);
     options_.overrides = {"deck_version=1", "precision=bf16", "tiers.device.kind=cuda"};
     options_.machine = "../../../decks/machines/dgx-h100.yaml";
-    add_names(json(0), "", names);
+    const auto of_failures = json(0);
+    EXPECT_EQ(of_failures["goodput"]["nodes"], 1);
+    add_names(of_failures, "", names);
     options_.overrides = {"deck_version=1", "data.tokenizer=none", "model.vocab=100", "data.seq=16",
                           "data.train=[{format: chat, path: ../bad/parts/chats.samples}]"};
     options_.machine.clear();

@@ -71,6 +71,10 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
         .device_flops = static_cast<double>(values.integer("device_flops")),
         .nvme_block_bytes = values.integer("nvme_block"),
         .nvme_queue_depth = static_cast<int>(values.integer("nvme_queue_depth")),
+        .seconds_to_failure = values.real("mean_time_to_failure"),
+        .restart_seconds = values.real("restart_time"),
+        .checkpoint_rate = values.real("checkpoint_rate"),
+        .price_per_hour = values.real("price_per_hour"),
     };
 }
 

@@ -57,6 +57,10 @@ void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnosti
     machine.host_to_device_rate = measured->host_to_device_rate;
     machine.device_to_host_rate = measured->device_to_host_rate;
     machine.device_flops = measured->device_flops;
+    machine.seconds_to_failure = measured->seconds_to_failure;
+    machine.restart_seconds = measured->restart_seconds;
+    machine.checkpoint_rate = measured->checkpoint_rate;
+    machine.price_per_hour = measured->price_per_hour;
 }
 
 std::string machine_text(const spec::MachineSpec& machine) {
@@ -81,7 +85,13 @@ std::string machine_text(const spec::MachineSpec& machine) {
            line("device_to_host_rate", write_rate(machine.device_to_host_rate),
                 machine.device_to_host_rate > 0) +
            line("device_flops", fmt::format("{}", std::llround(machine.device_flops)),
-                machine.device_flops > 0);
+                machine.device_flops > 0) +
+           line("checkpoint_rate", write_rate(machine.checkpoint_rate), machine.checkpoint_rate > 0) +
+           line("mean_time_to_failure", write_duration(machine.seconds_to_failure),
+                machine.seconds_to_failure > 0) +
+           line("restart_time", write_duration(machine.restart_seconds),
+                machine.restart_seconds != spec::MachineSpec{}.restart_seconds) +
+           line("price_per_hour", write_real(machine.price_per_hour), machine.price_per_hour > 0);
 }
 
 }  // namespace ziggurat::deck

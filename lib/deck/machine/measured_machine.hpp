@@ -14,7 +14,7 @@ namespace ziggurat::deck {
 /// Empty if neither variable is set.
 std::string measured_file(const Environment& environment);
 
-/// Reads rates and transfer sizes from the file at `path` into `machine`.
+/// Reads rates, transfer sizes, failures and price from the file at `path` into `machine`.
 ///
 /// Memory and cores stay those of the process. A missing file is ignored; an unreadable one causes a warning.
 void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnostics& found);

@@ -36,6 +36,18 @@ constexpr Row rows[] = {
      .doc = "Rate of one rank's link while all others are busy."},
     {.path = "device_flops", .type = Type::integer, .fallback = "unknown", .keywords = "unknown", .noun = "FLOP/s",
      .min = 1, .max = 1e18, .doc = "Rate of matrix products in the compute type, per rank."},
+    {.path = "checkpoint_rate", .type = Type::rate, .fallback = "unknown", .keywords = "unknown",
+     .doc = "Rate at which a node writes and reads checkpoints in run.dir while all nodes do; unknown: that of its "
+            "NVMe disks."},
+    {.path = "mean_time_to_failure", .type = Type::duration, .fallback = "unknown", .keywords = "unknown", .min = 1,
+     .max = 1e10,
+     .doc = "Mean time of one node between failures that stop a job; `check` then predicts the share of productive "
+            "time."},
+    {.path = "restart_time", .type = Type::duration, .fallback = "3min", .min = 0, .max = 1e9,
+     .doc = "Time from a failure until the program runs again: detection, queue and start, without reading the "
+            "checkpoint."},
+    {.path = "price_per_hour", .type = Type::real, .fallback = "unknown", .keywords = "unknown", .min = 1e-6, .max = 1e9,
+     .doc = "Price of one node for an hour, in any currency."},
 };
 // clang-format on
 

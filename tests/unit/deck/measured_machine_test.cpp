@@ -32,7 +32,11 @@ spec::MachineSpec measured() {
             .nvme_write_rate = 2'000'000'001,
             .device_flops = 5e12,
             .nvme_block_bytes = 256 << 10,
-            .nvme_queue_depth = 16};
+            .nvme_queue_depth = 16,
+            .seconds_to_failure = 90 * 86400,
+            .restart_seconds = 95.5,
+            .checkpoint_rate = 1.5e9,
+            .price_per_hour = 12.25};
 }
 
 TEST(MeasuredMachine, ReadsBackFromItsText) {
@@ -68,6 +72,10 @@ TEST(MeasuredMachine, LeavesMemoryAndCoresAsTheProcessHasThem) {
     EXPECT_EQ(machine.host_bytes, 1 << 20);
     EXPECT_EQ(machine.nvme_read_rate, 3.5e9);
     EXPECT_EQ(machine.nvme_queue_depth, 16);
+    EXPECT_EQ(machine.seconds_to_failure, 90 * 86400);
+    EXPECT_EQ(machine.restart_seconds, 95.5);
+    EXPECT_EQ(machine.checkpoint_rate, 1.5e9);
+    EXPECT_EQ(machine.price_per_hour, 12.25);
     EXPECT_EQ(found.print(), Diagnostics{}.print());
 }
 
