@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times steps of DPO beside steps of cross-entropy on the same sequences: two pairs of answers of 256 tokens each in 1,024.
 
-  perf/preference.py --binary build/release/bin/ziggurat [--rounds 3]
+  perf/preference.py --binary build/release/bin/ziggurat [--rounds 1]
 
 The program computes the losses of both answers and their gradients in one pass, with a second sweep over the logits. A program
 that needs the losses before its forward pass for training takes one more forward pass in each step: `with_another_forward` is
@@ -43,8 +43,8 @@ def settings_of(objective):
 def forward_seconds(binary, threads):
     """Seconds of one forward pass of all sequences: of a validation on them."""
     settings = settings_of("next_token")
-    settings |= {"data.validation": settings["data.train"], "validate.every": "3 steps"}
-    training.train(binary, 1, threads, settings, 6, "preference_forward")
+    settings |= {"data.validation": settings["data.train"], "validate.every": "2 steps"}
+    training.train(binary, 1, threads, settings, 4, "preference_forward")
     with open(training.RESULTS / "runs" / "preference_forward" / "metrics.jsonl") as lines:
         return min(record["validate_s"] for record in map(json.loads, lines) if record["event"] == "validate")
 
@@ -52,12 +52,12 @@ def forward_seconds(binary, threads):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=pathlib.Path, required=True)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     chosen = parser.parse_args()
     ratios, forwards = [], []
     for _ in range(chosen.rounds):
-        seconds = {kind: training.train(chosen.binary, 1, chosen.threads, settings_of(kind), 6, f"preference_{kind}")["step_seconds"]
+        seconds = {kind: training.train(chosen.binary, 1, chosen.threads, settings_of(kind), 4, f"preference_{kind}")["step_seconds"]
                    for kind in ("next_token", "dpo")}
         ratios.append(seconds["dpo"] / seconds["next_token"])
         forwards.append(1 + forward_seconds(chosen.binary, chosen.threads) / seconds["next_token"])

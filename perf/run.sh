@@ -13,7 +13,7 @@
 #   axes          tensor 2 with sequence, two stages, beside two data ranks                     10 min
 #   families      layers of Qwen3, Gemma and Mistral beside those of Llama                         5 min
 #   cache         text and multiple choice with a KV cache beside memory and whole sequences     6 min
-#   preference    a step of DPO beside one of cross-entropy on the same sequences                3 min
+#   preference    a step of DPO beside one of cross-entropy on the same sequences                4 min
 #   bubble        what four stages wait for each other, beside theory                           1 min
 #   saving        the step that saves, beside those that do not                                  8 min
 #   throttled     depths of prefetch at the ratios of other machines                            25 min
