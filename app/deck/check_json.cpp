@@ -7,6 +7,7 @@
 #include "layout/counts.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "spec/home_text.hpp"
+#include "spec/objective_text.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -77,13 +78,10 @@ Json objective_json(const spec::Objective& objective) {
     if (!objective.has_pairs()) {
         return nullptr;
     }
-    constexpr std::array references{"start", "adapters_off"};
-    return {{"kind", objective.kind == spec::ObjectiveKind::ipo ? "ipo" : "dpo"},
+    return {{"kind", spec::word_of(objective.kind)},
             {"beta", objective.beta},
             {"label_smoothing", objective.label_smoothing},
-            {"reference", objective.reference == spec::ReferenceKind::path
-                              ? objective.reference_path
-                              : references.at(static_cast<std::size_t>(objective.reference))}};
+            {"reference", spec::reference_word(objective)}};
 }
 
 Json batch_json(const spec::RunSpec& run, const Epochs& epochs) {

@@ -101,11 +101,6 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row, std::int64_t sample) 
     }
 }
 
-std::int64_t BatchSource::num_pairs() const {
-    return std::transform_reduce(sources_.begin(), sources_.end(), std::int64_t{0}, std::plus{},
-                                 [](const Named& source) { return source.tokens->num_pairs(); });
-}
-
 void BatchSource::append_pairs(Batch& batch, std::int64_t row, const Window& window) const {
     const auto& source = sources_[window.source];
     const std::int64_t length = batch.seq - window.missing;

@@ -49,8 +49,6 @@ class BatchSource {
     std::int64_t num_samples() const { return order_->num_samples(); }
 
     std::size_t num_sources() const { return sources_.size(); }
-    /// Returns the number of pairs of answers of all sources.
-    std::int64_t num_pairs() const;
     const std::string& name_of(std::size_t source) const { return sources_.at(source).name; }
     /// Returns the source of a sample, below num_sources(). Allocates no memory.
     std::size_t source_of(std::int64_t sample) const { return order_->window(sample).source; }

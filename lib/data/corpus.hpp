@@ -28,7 +28,8 @@ class Corpus {
     /// \param rest  of the validated parts; if it is included, two tokens are enough
     /// Errors: Error{deck} that begins with the source's key if the source is missing, has a wrong format, is
     ///         too short for one sequence, has no document positions although documents must be separated,
-    ///         or has no pairs of answers although data.has_pairs, or the reverse; errors of `open` and of open_tokenizer()
+    ///         or has no pairs of answers although data.has_pairs, or the reverse; errors of `open` and of
+    ///         open_tokenizer()
     Corpus(const spec::Data& data,
            std::int64_t vocab,
            std::uint64_t seed,
@@ -49,7 +50,7 @@ class Corpus {
     std::int64_t num_training_tokens() const { return num_tokens(training_); }
     std::int64_t num_validation_tokens() const { return num_tokens(validation_); }
 
-    bool has_pairs() const { return num_pairs() > 0; }
+    /// Returns the number of pairs of answers of all sources; 0 if samples are not pairs.
     std::int64_t num_pairs() const;
 
     /// Returns the order of training samples of a new run with `global_batch` samples per step.

@@ -4,6 +4,30 @@
 
 namespace ziggurat::spec {
 
+const char* word_of(ObjectiveKind kind) {
+    switch (kind) {
+        case ObjectiveKind::next_token:
+            return "next_token";
+        case ObjectiveKind::dpo:
+            return "dpo";
+        case ObjectiveKind::ipo:
+            return "ipo";
+    }
+    return "";
+}
+
+std::string reference_word(const Objective& objective) {
+    switch (objective.reference) {
+        case ReferenceKind::start:
+            return "start";
+        case ReferenceKind::adapters_off:
+            return "adapters_off";
+        case ReferenceKind::path:
+            return objective.reference_path;
+    }
+    return "";
+}
+
 std::string objective_text(const Objective& objective) {
     if (!objective.has_pairs()) {
         return {};
@@ -14,10 +38,9 @@ std::string objective_text(const Objective& objective) {
     const auto reference = objective.reference == ReferenceKind::start ? std::string{"the initial weights"}
                            : objective.reference == ReferenceKind::adapters_off
                                ? std::string{"the initial weights without adapters"}
-                               : objective.reference_path;
-    return fmt::format("{} on pairs of answers, beta {:g}{}; reference: {}",
-                       objective.kind == ObjectiveKind::ipo ? "ipo" : "dpo", objective.beta, smoothing,
-                       reference);
+                               : reference_word(objective);
+    return fmt::format("{} on pairs of answers, beta {:g}{}; reference: {}", word_of(objective.kind),
+                       objective.beta, smoothing, reference);
 }
 
 }  // namespace ziggurat::spec

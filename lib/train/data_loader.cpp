@@ -1,7 +1,6 @@
 #include "train/data_loader.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/contract.hpp"
 #include "comm/control.hpp"
@@ -85,9 +84,7 @@ DataLoader::DataLoader(const spec::RunSpec& spec,
 
 void DataLoader::put_references(const BatchSlot& slot) const {
     for (std::size_t p = 0; p < batch_.pairs.size(); ++p) {
-        const auto& reference = references_[batch_.pair_numbers[p]];
-        ZG_EXPECTS(!std::isnan(reference.chosen));
-        slot.references[p] = reference;
+        slot.references[p] = known_score(references_, batch_.pair_numbers[p]);
     }
 }
 

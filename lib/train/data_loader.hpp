@@ -1,9 +1,11 @@
 /// Loader of samples into the batch buffers that programs read.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 
+#include "base/contract.hpp"
 #include "checkpoint/manifest.hpp"
 #include "comm/context.hpp"
 #include "data/batch.hpp"
@@ -60,6 +62,14 @@ class DataLoader {
     std::int64_t samples_ahead_;
     std::span<const kernels::AnswerSums> references_;
 };
+
+/// Returns the log-probabilities of the reference model for a pair. \pre they are known
+inline const kernels::AnswerSums& known_score(std::span<const kernels::AnswerSums> references,
+                                              std::int64_t pair) {
+    const auto& score = references[pair];
+    ZG_EXPECTS(!std::isnan(score.chosen));
+    return score;
+}
 
 /// Copies `batch` into `slot`, which has the same shape.
 void copy_into(const data::Batch& batch, const BatchSlot& slot);

@@ -6,12 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/contract.hpp"
 #include "base/exact_sum.hpp"
 #include "comm/control.hpp"
 #include "model/preference_loss.hpp"
 #include "train/data_loader.hpp"
-#include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
 
@@ -46,6 +44,7 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
     const auto rows = spec_.train.micro_batch;
     const auto rows_of_all = rows * spec_.parallel.data;
     std::vector<SourceSums> sums(validation_.num_sources());
+    ExactRewards rewards;
     std::int64_t bytes = 0;  // text bytes of the targets
     if (progress != nullptr) {
         progress->begin("evaluates", "batches", (validation_.num_samples() + rows_of_all - 1) / rows_of_all);
@@ -59,7 +58,7 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
         copy_into(batch_, assembly_.evaluate_slot());
         assembly_.evaluator().run_step();
         if (model_.counts_losses() && spec_.data.has_pairs) {
-            add_pairs(sums);
+            add_pairs(sums, rewards);
         } else if (model_.counts_losses()) {
             add_rows(sums);
             bytes += tokenizer != nullptr ? target_bytes(*tokenizer) : 0;
@@ -69,7 +68,7 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
         }
     }
     assembly_.evaluator().finish();
-    return loss_of(sums, bytes);
+    return loss_of(sums, rewards, bytes);
 }
 
 void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
@@ -87,83 +86,60 @@ void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
     }
 }
 
-void Evaluation::add_pairs(std::vector<SourceSums>& sums) const {
+void Evaluation::add_pairs(std::vector<SourceSums>& sums, ExactRewards& rewards) const {
     const auto rule = model::preference_loss(spec_.train.objective);
     const auto* losses = assembly_.evaluate_slot().losses.data();
     for (std::size_t p = 0; p < batch_.pairs.size(); ++p) {
         const auto [chosen, rejected, end] = batch_.pairs[p];
-        const auto& reference = references_[batch_.pair_numbers[p]];
-        ZG_EXPECTS(!std::isnan(reference.chosen));
+        const auto& reference = known_score(references_, batch_.pair_numbers[p]);
         const auto result = kernels::preference_of(
                                 rule, kernels::loss_of_answer(losses, batch_.mask.data(), chosen, rejected),
                                 kernels::loss_of_answer(losses, batch_.mask.data(), rejected, end), reference)
                                 .result;
         auto& of_source = sums.at(validation_.source_of(batch_.samples[chosen / batch_.seq]));
         of_source.losses.add(static_cast<double>(result.loss));
-        of_source.chosen.add(static_cast<double>(result.reward_chosen));
-        of_source.rejected.add(static_cast<double>(result.reward_rejected));
-        of_source.num_right += result.reward_chosen > result.reward_rejected ? 1 : 0;
         ++of_source.targets;
+        rewards.add(result);
     }
 }
 
-ValidationLoss Evaluation::loss_of(const std::vector<SourceSums>& sums, std::int64_t bytes) const {
+ValidationLoss Evaluation::loss_of(const std::vector<SourceSums>& sums,
+                                   const ExactRewards& rewards,
+                                   std::int64_t bytes) const {
     constexpr std::size_t words_of_source = ExactSum::num_limbs + 1;
     std::vector<std::int64_t> words;
-    const auto append = [&words](const ExactSum& sum) {
-        const auto limbs = sum.limbs();
-        words.insert(words.end(), limbs.begin(), limbs.end());
-    };
-    ExactSum chosen, rejected;
-    std::int64_t num_right = 0;
     for (const auto& source : sums) {
-        append(source.losses);
+        const auto limbs = source.losses.limbs();
+        words.insert(words.end(), limbs.begin(), limbs.end());
         words.push_back(source.targets);
-        chosen.merge(source.chosen);
-        rejected.merge(source.rejected);
-        num_right += source.num_right;
     }
-    const std::size_t first_reward = words.size();
-    append(chosen);
-    append(rejected);
-    words.push_back(num_right);
     words.push_back(bytes);
+    const std::size_t first_reward = words.size();
+    words.resize(first_reward + ExactRewards::num_words);
+    rewards.put(std::span{words}.subspan(first_reward));
     comm::all_reduce_sum(world_, words);
 
-    ValidationLoss loss{.bytes = words.back()};
+    ValidationLoss loss{.bytes = words[first_reward - 1]};
     ExactSum all;
     for (std::size_t i = 0; i < sums.size(); ++i) {
-        const auto* of_source = &words[i * words_of_source];
-        ExactSum::Limbs limbs{};
-        std::copy_n(of_source, limbs.size(), limbs.begin());
-        const ExactSum sum{limbs};
-        const auto targets = of_source[limbs.size()];
+        const auto of_source = std::span{words}.subspan(i * words_of_source, words_of_source);
+        const auto sum = sum_of_words(of_source);
+        const auto targets = of_source.back();
         all.merge(sum);
         loss.tokens += targets;
         if (targets > 0) {
-            loss.by_source.push_back({.name = validation_.name_of(i),
-                                      .sum = sum.is_finite() ? sum.value() : std::nan(""),
-                                      .tokens = targets});
+            loss.by_source.push_back(
+                {.name = validation_.name_of(i), .sum = value_or_nan(sum), .tokens = targets});
         }
     }
     if (spec_.data.has_pairs) {
-        const auto* rewards = &words[first_reward];
-        const auto sum_at = [](const std::int64_t* from) {
-            ExactSum::Limbs limbs{};
-            std::copy_n(from, limbs.size(), limbs.begin());
-            const ExactSum sum{limbs};
-            return sum.is_finite() ? sum.value() : std::nan("");
-        };
-        loss.rewards = {.chosen = sum_at(rewards),
-                        .rejected = sum_at(rewards + ExactSum::num_limbs),
-                        .num_right = rewards[2 * ExactSum::num_limbs],
-                        .num_pairs = loss.tokens};
+        loss.rewards = ExactRewards::of(std::span{words}.subspan(first_reward));
     }
     if (loss.by_source.size() < 2) {
         loss.by_source.clear();
     }
     if (loss.tokens > 0) {
-        loss.mean = all.is_finite() ? all.value() / static_cast<double>(loss.tokens) : std::nan("");
+        loss.mean = value_or_nan(all) / static_cast<double>(loss.tokens);
     }
     return loss;
 }

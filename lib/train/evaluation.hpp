@@ -19,6 +19,7 @@
 #include "spec/run_spec.hpp"
 #include "train/account/step_report.hpp"
 #include "train/step/assembly.hpp"
+#include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
 
@@ -66,17 +67,17 @@ class Evaluation {
     /// Sums of this rank for one source.
     struct SourceSums {
         ExactSum losses;
-        std::int64_t targets = 0;   ///< or pairs
-        ExactSum chosen, rejected;  ///< rewards
-        std::int64_t num_right = 0;
+        std::int64_t targets = 0;  ///< or pairs
     };
 
     /// Adds the losses of the evaluated micro-batch: those of each sample to the sums of its source.
     void add_rows(std::vector<SourceSums>& sums) const;
     /// Adds the losses and rewards of the pairs of the evaluated micro-batch.
-    void add_pairs(std::vector<SourceSums>& sums) const;
+    void add_pairs(std::vector<SourceSums>& sums, ExactRewards& rewards) const;
     /// Returns the sums over all ranks and their means. Collective: over all ranks
-    ValidationLoss loss_of(const std::vector<SourceSums>& sums, std::int64_t bytes) const;
+    ValidationLoss loss_of(const std::vector<SourceSums>& sums,
+                           const ExactRewards& rewards,
+                           std::int64_t bytes) const;
     /// Returns the number of text bytes of the unmasked targets of the batch.
     std::int64_t target_bytes(const data::TextTokenizer& tokenizer) const;
 

@@ -2,18 +2,14 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
-#include <system_error>
 
-#include "deck/messages/diagnostics.hpp"
 #include "deck/rules/each_source.hpp"
+#include "deck/rules/expect_checkpoint.hpp"
 #include "deck/rules/rules.hpp"
 #include "spec/token_format.hpp"
 
 namespace ziggurat::deck {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kind = "train.objective.kind";
 constexpr const char* reference = "train.objective.reference";
@@ -72,28 +68,11 @@ void reference_exists(const Resolution& at) {
         at.found.error(at.values.location(reference), "reference: adapters_off without adapters",
                        "train.lora is not set", "Use reference: start, or set train.lora.");
     }
-    if (objective.reference != spec::ReferenceKind::path) {
-        return;
+    if (objective.reference == spec::ReferenceKind::path && !objective.is_reference_published) {
+        expect_a_checkpoint(at, reference, "take the reference from", objective.reference_path,
+                            "Name the folder of a checkpoint, a run or a Hugging Face model, or use start or "
+                            "adapters_off.");
     }
-    const fs::path path{objective.reference_path};
-    std::error_code failure;
-    const bool is_usable = objective.is_reference_published || fs::exists(path / "COMPLETE", failure) ||
-                           fs::is_directory(path / "ckpt", failure);
-    if (is_usable) {
-        return;
-    }
-    if (!at.options.needs_data && !fs::exists(path, failure)) {
-        at.found.note(at.values.location(reference),
-                      fmt::format("{} is not here", in_quotes(objective.reference_path)),
-                      "a plan does not need it, but a training does");
-        return;
-    }
-    at.found.error(
-        at.values.location(reference), fmt::format("no reference in {}", in_quotes(objective.reference_path)),
-        fs::exists(path, failure) ? "the folder has no file COMPLETE or config.json and no folder ckpt"
-                                  : "there is no such folder",
-        "Name the folder of a checkpoint, a run or a Hugging Face model, or use start or "
-        "adapters_off.");
 }
 
 constexpr std::array rules = {

@@ -88,7 +88,7 @@ ZG_ELEMENT inline double sigmoid(double x) noexcept {
 
 /// Returns the loss of a pair, its rewards, and the derivatives by a token's loss of each answer.
 ///
-/// An answer without counted tokens has the reward 0 if its log-probability is 0.
+/// An answer without counted tokens is not divided by their number.
 ZG_ELEMENT inline PairGradient preference_of(const PreferenceLoss& rule,
                                              const AnswerLoss& chosen,
                                              const AnswerLoss& rejected,

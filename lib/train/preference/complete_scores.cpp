@@ -67,7 +67,7 @@ void complete_scores(const ScoredRun& run,
     }
     const auto key = reference_key(spec, files);
     take_kept_scores(run.world, run.reporter, key, scores);
-    auto windows = unscored_windows(run, scores);
+    const auto windows = unscored_windows(run, scores);
     if (windows.empty()) {
         return;
     }
@@ -76,8 +76,7 @@ void complete_scores(const ScoredRun& run,
         load_reference_weights(spec, run.world, run.assembly, run.reporter);
     }
     auto& progress = run.reporter.busy("computes log-probabilities of the reference", "sequences");
-    score_pairs(spec, run.world, run.model, run.assembly, run.corpus.of_windows(std::move(windows)), stops,
-                progress, scores);
+    score_pairs(run, windows, stops, progress, scores);
     if (loads) {
         load_again(spec, run.resumed, run.world, run.assembly.state(), run.reporter);
         set_missing_values(spec, run.resumed, run.assembly);

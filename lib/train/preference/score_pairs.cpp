@@ -27,39 +27,41 @@ void put_scores(const data::Batch& batch, std::span<const float> losses, std::sp
 
 }  // namespace
 
-void score_pairs(const spec::RunSpec& spec,
-                 const comm::Context& world,
-                 const schedule::ModelLayout& model,
-                 Assembly& assembly,
-                 const data::BatchSource& pairs,
+void score_pairs(const ScoredRun& run,
+                 const std::vector<data::Window>& windows,
                  const std::function<bool()>& stops,
                  Progress& progress,
                  ReferenceScores& scores) {
-    assembly.train_executor().finish();  // parameters may still be in transfer to other ranks
-    const auto rows = spec.train.micro_batch;
-    const auto rows_of_all = rows * spec.parallel.data;
-    data::Batch batch{rows, spec.data.seq};
-    std::vector<std::int64_t> numbers;  // of all pairs, the same on all ranks
-    std::vector<std::int64_t> words;    // their log-probabilities, 0 unless this rank has computed them
-    for (std::int64_t first = 0; first < pairs.num_samples() && !stops(); first += rows_of_all) {
-        for (int data_rank = 0; data_rank < spec.parallel.data; ++data_rank) {
-            pairs.fill(batch, first + data_rank * rows);
-            const std::size_t before = words.size();
-            numbers.insert(numbers.end(), batch.pair_numbers.begin(), batch.pair_numbers.end());
-            words.resize(2 * numbers.size());
-            if (data_rank == model.data_rank) {
-                copy_into(batch, assembly.evaluate_slot());
-                assembly.evaluator().run_step();
-                if (model.counts_losses()) {
-                    put_scores(batch, assembly.evaluate_slot().losses, std::span{words}.subspan(before));
-                }
-            }
-        }
-        progress.is_at(std::min(first + rows_of_all, pairs.num_samples()), pairs.num_samples());
+    run.assembly.train_executor().finish();  // parameters may still be in transfer to other ranks
+    std::vector<std::int64_t> numbers;       // of all pairs, the same on all ranks
+    std::vector<std::size_t> begins{0};      // in `numbers`, by window
+    for (const auto& window : windows) {
+        const auto pairs = run.corpus.pairs_of(window);
+        numbers.insert(numbers.end(), pairs.begin(), pairs.end());
+        begins.push_back(numbers.size());
     }
-    assembly.evaluator().finish();
-    comm::all_reduce_sum(world, words);
-    for (std::size_t p = 0; p < numbers.size(); ++p) {
+    // Bits of the log-probabilities, 0 unless this rank has computed them.
+    std::vector<std::int64_t> words(2 * numbers.size());
+    const auto samples = run.corpus.of_windows(windows);
+    const auto all = samples.num_samples();
+    const auto rows = run.spec.train.micro_batch;
+    data::Batch batch{rows, run.spec.data.seq};
+    std::int64_t done = 0;
+    while (done < all && !stops()) {
+        const auto first = std::min(done + run.model.data_rank * rows, all);
+        samples.fill(batch, first);
+        copy_into(batch, run.assembly.evaluate_slot());
+        run.assembly.evaluator().run_step();
+        if (run.model.counts_losses()) {
+            put_scores(batch, run.assembly.evaluate_slot().losses,
+                       std::span{words}.subspan(2 * begins[first]));
+        }
+        done = std::min(done + rows * run.spec.parallel.data, all);
+        progress.is_at(done, all);
+    }
+    run.assembly.evaluator().finish();
+    comm::all_reduce_sum(run.world, words);
+    for (std::size_t p = 0; p < begins[done]; ++p) {
         scores.set(numbers[p],
                    {std::bit_cast<double>(words[2 * p]), std::bit_cast<double>(words[2 * p + 1])});
     }

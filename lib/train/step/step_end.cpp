@@ -5,7 +5,6 @@
 
 #include "base/contract.hpp"
 #include "train/step/batch_slots.hpp"
-#include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -20,19 +19,7 @@ constexpr int first_request = 2 * limbs;
 constexpr int first_sent = first_request + static_cast<int>(num_step_requests);
 constexpr int first_moved = first_sent + schedule::num_purposes;
 constexpr int first_source = first_moved + static_cast<int>(schedule::num_links);
-constexpr int words_of_rewards = 2 * limbs + 2;
 constexpr int num_maxima = 1;
-
-/// Returns a sum from its words.
-ExactSum sum_at(std::span<const std::int64_t> words) {
-    ExactSum::Limbs sum{};
-    std::copy_n(words.begin(), limbs, sum.begin());
-    return ExactSum{sum};
-}
-
-double value_or_nan(const ExactSum& sum) {
-    return sum.is_finite() ? sum.value() : std::nan("");
-}
 
 }  // namespace
 
@@ -47,7 +34,7 @@ StepEnd::StepEnd(const comm::Context& world,
       source_targets_(sources_.size()),
       sum_{world.group(),
            first_source + words_of_source * static_cast<int>(sources_.size()) +
-               (has_pairs ? words_of_rewards : 0) + num_maxima,
+               (has_pairs ? ExactRewards::num_words : 0) + num_maxima,
            &node, num_maxima} {}
 
 void StepEnd::split_losses(std::vector<SourceLoss> sources,
@@ -93,7 +80,7 @@ Action StepEnd::bind(const schedule::Program& program,
 
 void StepEnd::start() {
     ExactSum losses, squares;
-    Rewards rewards;
+    ExactRewards rewards;
     std::ranges::fill(sources_, ExactSum{});
     std::ranges::fill(source_targets_, 0);
     for (const auto& microbatch : microbatches_) {
@@ -127,17 +114,15 @@ void StepEnd::start() {
         *at++ = source_targets_[source];
     }
     if (has_pairs_) {
-        at = std::ranges::copy(rewards.chosen.limbs(), at).out;
-        at = std::ranges::copy(rewards.rejected.limbs(), at).out;
-        *at++ = rewards.num_right;
-        *at++ = rewards.num_pairs;
+        rewards.put({at, at + ExactRewards::num_words});
+        at += ExactRewards::num_words;
     }
     *at = mine.process_peak_bytes;
     sum_.start();
     ++num_started_;
 }
 
-void StepEnd::add_pairs(const Microbatch& microbatch, ExactSum& losses, Rewards& rewards) {
+void StepEnd::add_pairs(const Microbatch& microbatch, ExactSum& losses, ExactRewards& rewards) {
     for (std::size_t p = 0; p < microbatch.pairs.size() && microbatch.pairs[p].chosen >= 0; ++p) {
         const auto& result = microbatch.pair_results[p];
         const auto loss = static_cast<double>(result.loss);
@@ -148,10 +133,7 @@ void StepEnd::add_pairs(const Microbatch& microbatch, ExactSum& losses, Rewards&
         } else {
             losses.add(loss);
         }
-        rewards.chosen.add(static_cast<double>(result.reward_chosen));
-        rewards.rejected.add(static_cast<double>(result.reward_rejected));
-        ++rewards.num_pairs;
-        rewards.num_right += result.reward_chosen > result.reward_rejected ? 1 : 0;
+        rewards.add(result);
     }
 }
 
@@ -168,8 +150,8 @@ void StepEnd::split(const Microbatch& microbatch) {
 
 void StepEnd::finish() {
     const auto words = sum_.words();
-    const ExactSum all_squares = sum_at(words);
-    const ExactSum all_losses = sum_at(words.subspan(limbs));
+    const ExactSum all_squares = sum_of_words(words);
+    const ExactSum all_losses = sum_of_words(words.subspan(limbs));
 
     outcome_.loss_sum = value_or_nan(all_losses);
     outcome_.grad_norm = all_squares.is_finite() ? std::sqrt(all_squares.value()) : std::nan("");
@@ -183,16 +165,13 @@ void StepEnd::finish() {
     std::copy_n(words.begin() + first_moved, figures.link_bytes.size(), figures.link_bytes.begin());
     auto rest = words.subspan(first_source);
     for (auto& source : outcome_.by_source) {
-        source.sum = value_or_nan(sum_at(rest));
+        source.sum = value_or_nan(sum_of_words(rest));
         source.tokens = rest[limbs];
         rest = rest.subspan(words_of_source);
     }
     if (has_pairs_) {
-        rest = words.subspan(words.size() - num_maxima - words_of_rewards);
-        outcome_.rewards = {.chosen = value_or_nan(sum_at(rest)),
-                            .rejected = value_or_nan(sum_at(rest.subspan(limbs))),
-                            .num_right = rest[2 * limbs],
-                            .num_pairs = rest[2 * limbs + 1]};
+        rest = words.subspan(words.size() - num_maxima - ExactRewards::num_words);
+        outcome_.rewards = ExactRewards::of(rest);
     }
     figures.process_peak_bytes = words.back();
 

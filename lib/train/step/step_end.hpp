@@ -15,6 +15,7 @@
 #include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
 #include "train/ops/action.hpp"
+#include "train/step/loss_sum.hpp"
 #include "train/step/step_outcome.hpp"
 #include "train/step/step_requests.hpp"
 
@@ -76,19 +77,13 @@ class StepEnd {
         std::span<const kernels::AnswerRows> pairs;
         std::span<const kernels::PairResult> pair_results;
     };
-    /// Sums over the pairs of this rank.
-    struct Rewards {
-        ExactSum chosen, rejected;
-        std::int64_t num_right = 0;
-        std::int64_t num_pairs = 0;
-    };
     /// Number of 64-bit words of a source: its losses, and its target tokens.
     static constexpr int words_of_source = ExactSum::num_limbs + 1;
 
     void start();
     void finish();
     /// Adds the losses and rewards of pairs; splits losses by source.
-    void add_pairs(const Microbatch& microbatch, ExactSum& losses, Rewards& rewards);
+    void add_pairs(const Microbatch& microbatch, ExactSum& losses, ExactRewards& rewards);
     /// Adds the losses of each sample to those of its source.
     void split(const Microbatch& microbatch);
     bool splits() const { return !outcome_.by_source.empty(); }

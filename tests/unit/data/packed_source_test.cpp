@@ -15,21 +15,11 @@ namespace {
 
 using spec::LongSamples;
 using Packing = spec::SamplePacking;
+using test::chat_data;
 using test::deck_error_of;
 using test::ScratchFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-spec::Data chat_data(const std::string& path, std::int64_t seq, Packing packing) {
-    spec::Data data;
-    data.seq = seq;
-    data.packing = packing;
-    data.reset_at_document = packing == Packing::best_fit;
-    data.shuffle = false;
-    data.tokenizer.kind = spec::TokenizerKind::none;
-    data.train = {{.format = spec::TokenFormat::chat, .path = path}};
-    return data;
-}
 
 const std::vector<test::TestSample> three_samples{
     {{11, 12, 13}, {1, 0, 1}}, {{21, 22, 23, 24, 25}, {0, 0, 1, 1, 1}}, {{31, 32}, {1, 1}}};

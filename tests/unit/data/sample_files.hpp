@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/chat/sample_file.hpp"
+#include "spec/run_spec.hpp"
 
 namespace ziggurat::test {
 
@@ -28,6 +29,18 @@ inline void write_samples(const std::string& path,
 /// Writes chosen and rejected answers in turn.
 inline void write_pairs(const std::string& path, const std::vector<TestSample>& answers) {
     write_samples(path, answers, 0, data::SampleFileHeader::pairs_version);
+}
+
+/// Returns settings for one source of the format chat, in the order of the file.
+inline spec::Data chat_data(const std::string& path, std::int64_t seq, spec::SamplePacking packing) {
+    spec::Data data;
+    data.seq = seq;
+    data.packing = packing;
+    data.reset_at_document = packing == spec::SamplePacking::best_fit;
+    data.shuffle = false;
+    data.tokenizer.kind = spec::TokenizerKind::none;
+    data.train = {{.format = spec::TokenFormat::chat, .path = path}};
+    return data;
 }
 
 }  // namespace ziggurat::test
