@@ -7,7 +7,7 @@
 #include "layout/counts.hpp"
 #include "layout/state_kinds.hpp"
 #include "plan/checkpoint_size.hpp"
-#include "plan/rates.hpp"
+#include "plan/cost/rates.hpp"
 #include "spec/dtype.hpp"
 #include "spec/stage_state.hpp"
 
@@ -52,7 +52,7 @@ double copied_bytes(const spec::RunSpec& spec) {
 FailureTimes times_of(const spec::RunSpec& spec, const spec::MachineSpec& machine, int nodes) {
     const auto bytes_of_node = static_cast<double>(checkpoint_size(spec).bytes) / nodes;
     const auto rates = rates_of(spec, machine);
-    const double copy_rate = rates.has_device ? rates.device_to_host : rates.memory;
+    const double copy_rate = rates.has_device ? rates.device_to_host : rates.host_memory;
     const double copy = copied_bytes(spec) / spec.parallel.ranks / copy_rate;
     const double write = bytes_of_node / write_rate(machine);
     const bool is_async = spec.checkpoint.is_async;

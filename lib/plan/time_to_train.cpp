@@ -6,7 +6,7 @@
 
 #include "plan/reduced_run.hpp"
 #include "plan/stage_kinds.hpp"
-#include "plan/step_time.hpp"
+#include "plan/simulator/step_time.hpp"
 #include "schedule/build_program.hpp"
 #include "spec/depths.hpp"
 
@@ -81,7 +81,7 @@ std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec
         for (const int rank : ranks_of_each_kind(built.spec)) {
             const auto program = schedule::build_program(built.spec, rank, schedule::Variant::train);
             longest =
-                std::max(longest, computed_by_all(program, built.layers) * step_seconds(program, rates));
+                std::max(longest, computed_by_all(program, built.layers) * step_seconds(program, built.spec, schedule::ModelLayout{built.spec, rank}, rates));
         }
         return longest;
     };

@@ -3,12 +3,83 @@
 
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
+
+#include "base/enum_array.hpp"
+#include "base/enumerators.hpp"
 
 namespace ziggurat::spec {
 
 /// Free space of disks that were not queried.
 constexpr std::int64_t unknown_space = std::numeric_limits<std::int64_t>::max();
+
+/// Rate of matrix products [m, k] x [k, n] in one number type.
+///
+/// A product runs at flops x m / (m + half_m) x n / (n + half_n) x k / (k + half_k). An extent that equals its
+/// half reaches half of the rate; short extents leave tiles, blocks and pipelines of a processor unused.
+struct ProductRate {
+    double flops = 0;  ///< FLOP/s of a rank with large extents; 0: unknown
+    double half_m = 0;
+    double half_n = 0;
+    double half_k = 0;
+
+    bool operator==(const ProductRate&) const = default;
+};
+
+/// Rates of attention, in FLOP/s of the products that its kernels compute; 0: unknown.
+struct AttentionRate {
+    double forward_flops = 0;
+    double backward_flops = 0;
+
+    bool operator==(const AttentionRate&) const = default;
+};
+
+/// Kinds of kernels that read and write every element one time, and compute little with it.
+enum class Sweep { norm, activation, rotation, residual, embedding, loss, sum, squares };
+
+
+constexpr const char* to_string(Sweep sweep) {
+    switch (sweep) {
+        case Sweep::norm:
+            return "norm";
+        case Sweep::activation:
+            return "activation";
+        case Sweep::rotation:
+            return "rotation";
+        case Sweep::residual:
+            return "residual";
+        case Sweep::embedding:
+            return "embedding";
+        case Sweep::loss:
+            return "loss";
+        case Sweep::sum:
+            return "sum";
+        case Sweep::squares:
+            return "squares";
+    }
+    throw std::invalid_argument{"no Sweep"};
+}
+
+/// Bytes/s that a rank's kernels of one kind read and write; 0: unknown.
+struct SweepRate {
+    double forward = 0;
+    double backward = 0;
+
+    bool operator==(const SweepRate&) const = default;
+};
+
+/// A link over which ranks communicate.
+struct LinkRate {
+    double bandwidth = 0;  ///< bytes/s in each direction; 0: unknown
+    double latency = 0;    ///< seconds of a message
+    int sharers = 1;       ///< ranks that share the bandwidth
+
+    /// Returns the bytes/s of a rank while all ranks use the link.
+    double of_rank() const noexcept { return bandwidth / sharers; }
+
+    bool operator==(const LinkRate&) const = default;
+};
 
 struct MachineSpec {
     std::string name = "this machine";
@@ -31,6 +102,19 @@ struct MachineSpec {
     double device_to_host_rate = 0;  ///< bytes/s of a rank while all others copy as well
     double device_flops = 0;         ///< FLOP/s of a rank's matrix products in the compute type
 
+    // Rates by kind of work; 0: unknown, which falls back to a rate above or to a usual value.
+    double peak_flops = 0;  ///< FLOP/s of a rank in the data sheet; reports divide by it
+    ProductRate bf16_products = {};
+    ProductRate fp32_products = {};
+    AttentionRate attention = {};
+    EnumArray<Sweep, SweepRate> sweeps = {};
+    double device_bandwidth = 0;  ///< bytes/s of a rank's kernels that read and write device memory
+    double host_bandwidth = 0;    ///< bytes/s of a node's memory
+    double update_rate = 0;       ///< parameters/s that a node's cores update with AdamW
+    double op_overhead = 0;       ///< seconds that each kernel or host op adds to its lane
+    LinkRate node_link = {};           ///< between ranks of a node
+    LinkRate network_link = {};        ///< between nodes
+
     // Transfer parameters with the highest throughput to and from a node's NVMe disks; 0: unknown.
     std::int64_t nvme_block_bytes = 0;
     int nvme_queue_depth = 0;
@@ -40,6 +124,7 @@ struct MachineSpec {
     double restart_seconds = 180;   ///< from a failure until the program reads its checkpoint
     double checkpoint_rate = 0;     ///< bytes/s of a node to and from run.dir while all nodes save
     double price_per_hour = 0;      ///< of one node, in any currency
+    double power = 0;               ///< watts of one node while it trains; 0: unknown
 
     bool operator==(const MachineSpec&) const = default;
 };

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "deck/compose/compose.hpp"
 #include "deck/files/shipped_files.hpp"
+#include "deck/machine/machine_figures.hpp"
 #include "deck/messages/nearest.hpp"
 #include "deck/values/reader.hpp"
 
@@ -54,7 +56,7 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
     if (!is_complete(values, found) || found.errors() > errors_before) {
         return std::nullopt;
     }
-    return spec::MachineSpec{
+    spec::MachineSpec machine{
         .name = values.text("name"),
         .has_device = values.boolean("has_device"),
         .ranks_per_node = static_cast<int>(values.integer("ranks_per_node")),
@@ -64,18 +66,19 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
         .device_capability = static_cast<int>(std::lround(10 * values.real("device_compute_capability"))),
         .host_bytes = values.integer("host_memory"),
         .nvme_bytes = values.integer("nvme_space"),
-        .nvme_read_rate = values.real("nvme_read_rate"),
-        .nvme_write_rate = values.real("nvme_write_rate"),
-        .host_to_device_rate = values.real("host_to_device_rate"),
-        .device_to_host_rate = values.real("device_to_host_rate"),
-        .device_flops = static_cast<double>(values.integer("device_flops")),
         .nvme_block_bytes = values.integer("nvme_block"),
         .nvme_queue_depth = static_cast<int>(values.integer("nvme_queue_depth")),
-        .seconds_to_failure = values.real("mean_time_to_failure"),
-        .restart_seconds = values.real("restart_time"),
-        .checkpoint_rate = values.real("checkpoint_rate"),
-        .price_per_hour = values.real("price_per_hour"),
     };
+    for (const auto& figure : machine_figures()) {
+        figure.of(machine) = figure.form == FigureForm::whole
+                                 ? static_cast<double>(values.integer(figure.key))
+                                 : values.real(figure.key);
+    }
+    for (const auto& [link, key] : {std::pair{&machine.node_link, "node_link.sharers"},
+                                    std::pair{&machine.network_link, "network_link.sharers"}}) {
+        link->sharers = static_cast<int>(values.integer(key));
+    }
+    return machine;
 }
 
 std::string machine_file(const std::string& name_or_file) {

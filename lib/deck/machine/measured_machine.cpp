@@ -8,8 +8,10 @@
 #include <cmath>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "deck/machine/machine.hpp"
+#include "deck/machine/machine_figures.hpp"
 #include "deck/schema/schema.hpp"
 #include "deck/values/quantities.hpp"
 
@@ -25,6 +27,20 @@ std::string host_name() {
 /// Returns a line `key: value`; empty if the value is unknown.
 std::string line(const char* key, const std::string& value, bool is_known) {
     return is_known ? fmt::format("{}: {}\n", key, value) : std::string{};
+}
+
+std::string write_figure(FigureForm form, double value) {
+    switch (form) {
+        case FigureForm::whole:
+            return std::to_string(std::llround(value));
+        case FigureForm::rate:
+            return write_rate(value);
+        case FigureForm::duration:
+            return write_duration(value);
+        case FigureForm::real:
+            return write_real(value);
+    }
+    return {};
 }
 
 }  // namespace
@@ -44,54 +60,48 @@ void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnosti
         return;
     }
     Diagnostics of_file;
-    const auto measured = load_machine(path, of_file);
+    auto measured = load_machine(path, of_file);
     if (!measured) {
         found.warning({path, 0, 0}, "measurements of this machine are not used",
                       "its file is not a machine file", "Remove it, or run `ziggurat bench io` again.");
         return;
     }
-    machine.nvme_read_rate = measured->nvme_read_rate;
-    machine.nvme_write_rate = measured->nvme_write_rate;
+    for (const auto& figure : machine_figures()) {
+        figure.of(machine) = figure.of(*measured);
+    }
+    machine.node_link.sharers = measured->node_link.sharers;
+    machine.network_link.sharers = measured->network_link.sharers;
     machine.nvme_block_bytes = measured->nvme_block_bytes;
     machine.nvme_queue_depth = measured->nvme_queue_depth;
-    machine.host_to_device_rate = measured->host_to_device_rate;
-    machine.device_to_host_rate = measured->device_to_host_rate;
-    machine.device_flops = measured->device_flops;
-    machine.seconds_to_failure = measured->seconds_to_failure;
-    machine.restart_seconds = measured->restart_seconds;
-    machine.checkpoint_rate = measured->checkpoint_rate;
-    machine.price_per_hour = measured->price_per_hour;
 }
 
 std::string machine_text(const spec::MachineSpec& machine) {
-    return fmt::format(
-               "machine_version: {}\nname: {}\nhas_device: {}\nranks_per_node: {}\ncores_per_node: {}\n",
-               machine_version, write_text(machine.name), machine.has_device, machine.ranks_per_node,
-               machine.cores_per_node) +
-           line("device_memory", write_bytes(machine.device_bytes), machine.has_device) +
-           line("device_multiprocessors", std::to_string(machine.device_multiprocessors),
-                machine.device_multiprocessors > 0) +
-           line("device_compute_capability",
-                fmt::format("{}.{}", machine.device_capability / 10, machine.device_capability % 10),
-                machine.device_capability > 0) +
-           fmt::format("host_memory: {}\n", write_bytes(machine.host_bytes)) +
-           line("nvme_space", write_bytes(machine.nvme_bytes), machine.nvme_bytes != spec::unknown_space) +
-           line("nvme_read_rate", write_rate(machine.nvme_read_rate), machine.nvme_read_rate > 0) +
-           line("nvme_write_rate", write_rate(machine.nvme_write_rate), machine.nvme_write_rate > 0) +
-           line("nvme_block", write_bytes(machine.nvme_block_bytes), machine.nvme_block_bytes > 0) +
-           line("nvme_queue_depth", std::to_string(machine.nvme_queue_depth), machine.nvme_queue_depth > 0) +
-           line("host_to_device_rate", write_rate(machine.host_to_device_rate),
-                machine.host_to_device_rate > 0) +
-           line("device_to_host_rate", write_rate(machine.device_to_host_rate),
-                machine.device_to_host_rate > 0) +
-           line("device_flops", fmt::format("{}", std::llround(machine.device_flops)),
-                machine.device_flops > 0) +
-           line("checkpoint_rate", write_rate(machine.checkpoint_rate), machine.checkpoint_rate > 0) +
-           line("mean_time_to_failure", write_duration(machine.seconds_to_failure),
-                machine.seconds_to_failure > 0) +
-           line("restart_time", write_duration(machine.restart_seconds),
-                machine.restart_seconds != spec::MachineSpec{}.restart_seconds) +
-           line("price_per_hour", write_real(machine.price_per_hour), machine.price_per_hour > 0);
+    auto text =
+        fmt::format(
+            "machine_version: {}\nname: {}\nhas_device: {}\nranks_per_node: {}\ncores_per_node: {}\n",
+            machine_version, write_text(machine.name), machine.has_device, machine.ranks_per_node,
+            machine.cores_per_node) +
+        line("device_memory", write_bytes(machine.device_bytes), machine.has_device) +
+        line("device_multiprocessors", std::to_string(machine.device_multiprocessors),
+             machine.device_multiprocessors > 0) +
+        line("device_compute_capability",
+             fmt::format("{}.{}", machine.device_capability / 10, machine.device_capability % 10),
+             machine.device_capability > 0) +
+        fmt::format("host_memory: {}\n", write_bytes(machine.host_bytes)) +
+        line("nvme_space", write_bytes(machine.nvme_bytes), machine.nvme_bytes != spec::unknown_space) +
+        line("nvme_block", write_bytes(machine.nvme_block_bytes), machine.nvme_block_bytes > 0) +
+        line("nvme_queue_depth", std::to_string(machine.nvme_queue_depth), machine.nvme_queue_depth > 0);
+    auto known = machine;
+    spec::MachineSpec unknown;
+    for (const auto& figure : machine_figures()) {
+        const double value = figure.of(known);
+        text += line(figure.key, write_figure(figure.form, value), value != figure.of(unknown));
+    }
+    for (const auto& [key, sharers] : {std::pair{"node_link.sharers", machine.node_link.sharers},
+                                       std::pair{"network_link.sharers", machine.network_link.sharers}}) {
+        text += line(key, std::to_string(sharers), sharers > 1);
+    }
+    return text;
 }
 
 }  // namespace ziggurat::deck

@@ -36,7 +36,7 @@ std::string write_rate(double bytes_per_second);
 std::optional<double> read_share(std::string_view text);
 std::string write_share(double share);
 
-/// Parses a duration in seconds: `30s`, `10min`, `23h50m`, `2d`, `500ms`.
+/// Parses a duration in seconds: `30s`, `10min`, `23h50m`, `2d`, `500ms`, `20us`.
 std::optional<double> read_duration(std::string_view text);
 /// Writes a duration in the largest unit that gives a whole number; reads back to the same value.
 std::string write_duration(double seconds);

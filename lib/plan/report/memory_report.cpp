@@ -13,7 +13,7 @@
 #include "plan/report/bandwidth.hpp"
 #include "plan/report/verdict.hpp"
 #include "plan/report/wear.hpp"
-#include "plan/step_time.hpp"
+#include "plan/simulator/step_time.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "spec/home_text.hpp"
 #include "spec/stage_state.hpp"

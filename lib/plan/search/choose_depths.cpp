@@ -220,7 +220,7 @@ class DepthChooser {
     double seconds_of(const spec::RunSpec& shorter, int rank) {
         const auto program = schedule::build_program(shorter, rank, schedule::Variant::train);
         timed_.watch()(program.ops.size());
-        return step_seconds(program, rates_);
+        return step_seconds(program, shorter, schedule::ModelLayout{shorter, rank}, rates_);
     }
 
     bool reads_states() const { return spec::are_optimizer_states_on_nvme(spec_); }

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "plan/step_time.hpp"
+#include "plan/simulator/step_time.hpp"
 #include "plan/watch.hpp"
 #include "spec/depths.hpp"
 #include "spec/machine_spec.hpp"

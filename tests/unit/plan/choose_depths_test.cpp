@@ -38,7 +38,7 @@ spec::RunSpec away(std::int64_t layers = 8) {
 Rates rates_with(double seconds) {
     const double layer_bytes = 2.0 * (2 * 128 * 128 * 3 / 2 + 3 * 128 * 384) / 2;
     const double layer_flops = layer_bytes * 2 * 32;  // forward, for 32 tokens
-    return {.flops = layer_flops / seconds,
+    return {.products = {.flops = layer_flops / seconds},
             .memory = 1e12,
             .nvme_read = layer_bytes,
             .nvme_write = layer_bytes,

@@ -1,4 +1,4 @@
-#include "plan/step_time.hpp"
+#include "plan/simulator/step_time.hpp"
 
 #include <gtest/gtest.h>
 
@@ -102,7 +102,7 @@ Program passing(int units) {
     return program;
 }
 
-constexpr Rates unit_rates{.flops = 1,
+constexpr Rates unit_rates{.products = {.flops = 1},
                            .memory = 1e12,
                            .nvme_read = 1,
                            .nvme_write = 1,
@@ -222,7 +222,7 @@ TEST(Rates, AreTheMachinesWhereTheThrottleIsNotLower) {
 
     const auto rates = rates_of(spec, machine);
 
-    EXPECT_DOUBLE_EQ(rates.flops, 7e9);
+    EXPECT_DOUBLE_EQ(rates.products.flops, 7e9);
     EXPECT_DOUBLE_EQ(rates.nvme_read, 4e9) << "a rank's half of the node's";
     EXPECT_DOUBLE_EQ(rates.nvme_write, 3e9);
     EXPECT_DOUBLE_EQ(rates.host_to_device, 1e6);

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/checkpoint_size.hpp"
-#include "plan/step_time.hpp"
+#include "plan/simulator/step_time.hpp"
 #include "schedule/build_program.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

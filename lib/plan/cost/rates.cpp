@@ -1,16 +1,9 @@
-#include "plan/rates.hpp"
+#include "plan/cost/rates.hpp"
 
 #include <algorithm>
-#include <cstdint>
-
-#include "schedule/volumes/link_traffic.hpp"
 
 namespace ziggurat::plan {
 namespace {
-
-using schedule::Op;
-using schedule::OpKind;
-using schedule::Program;
 
 constexpr double usual_flops_of_thread = 40e9;
 constexpr double usual_flops_of_device = 70e12;
@@ -18,6 +11,9 @@ constexpr double usual_disk = 2e9;
 constexpr double usual_link = 10e9;
 constexpr double usual_memory = 5e9;
 constexpr double usual_memory_of_device = 500e9;
+constexpr double usual_latency = 5e-6;
+/// Share of the rate of products at which attention runs, if its rate is unknown.
+constexpr double usual_attention = 0.5;
 
 double known(double rate, double usual) {
     return rate > 0 ? rate : usual;
@@ -27,19 +23,18 @@ double at_most(double highest, double rate) {
     return highest > 0 ? std::min(rate, highest) : rate;
 }
 
-double rate_of_copy(const Op& op, schedule::Link link, const Rates& rates) {
-    const bool is_control = !schedule::moves_state(op);
-    switch (link) {
-        case schedule::Link::nvme_read:
-            return rates.nvme_read;
-        case schedule::Link::nvme_write:
-            return rates.nvme_write;
-        case schedule::Link::host_to_device:
-            return is_control ? rates.control_to_device : rates.host_to_device;
-        case schedule::Link::device_to_host:
-            return is_control ? rates.control_to_host : rates.device_to_host;
-    }
-    return rates.memory;
+/// Returns the rate of products in the compute type. Half extents of an unknown rate count.
+spec::ProductRate products_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    auto products =
+        spec.precision.compute == spec::DType::bf16 ? machine.bf16_products : machine.fp32_products;
+    const double usual =
+        machine.has_device ? usual_flops_of_device : usual_flops_of_thread * spec.parallel.threads;
+    products.flops = known(products.flops, known(machine.device_flops, usual));
+    return products;
+}
+
+spec::LinkRate link_of_rank(const spec::LinkRate& link) {
+    return {.bandwidth = known(link.of_rank(), usual_link), .latency = known(link.latency, usual_latency)};
 }
 
 }  // namespace
@@ -47,24 +42,33 @@ double rate_of_copy(const Op& op, schedule::Link link, const Rates& rates) {
 Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     const auto& highest = spec.debug.throttle;
     const double ranks = std::max(spec.parallel.ranks_per_node, 1);
-    const double usual_flops =
-        machine.has_device ? usual_flops_of_device : usual_flops_of_thread * spec.parallel.threads;
     const double read = known(machine.nvme_read_rate, usual_disk) / ranks;
     const double write = known(machine.nvme_write_rate, usual_disk) / ranks;
     const double in = known(machine.host_to_device_rate, usual_link);
     const double out = known(machine.device_to_host_rate, usual_link);
-    const bool has_slow_ways = highest.nvme_read > 0 || highest.nvme_write > 0;
-    return {.flops = known(machine.device_flops, usual_flops),
-            .memory = machine.has_device ? usual_memory_of_device : usual_memory,
+    const auto products = products_of(spec, machine);
+    const double attention = usual_attention * products.flops;
+    return {.products = products,
+            .attention = {known(machine.attention.forward_flops, attention),
+                          known(machine.attention.backward_flops, attention)},
+            .sweeps = machine.sweeps,
+            .memory = known(machine.device_bandwidth,
+                            machine.has_device ? usual_memory_of_device : usual_memory),
+            .updates = machine.update_rate / ranks,
+            .host_memory = known(machine.host_bandwidth / ranks, usual_memory),
+            .op_overhead = machine.op_overhead,
             .nvme_read = at_most(highest.nvme_read, read),
             .nvme_write = at_most(highest.nvme_write, write),
             .host_to_device = at_most(highest.host_to_device, in),
             .device_to_host = at_most(highest.device_to_host, out),
             .control_to_device = in,
             .control_to_host = out,
+            .node_link = link_of_rank(machine.node_link),
+            .network_link = link_of_rank(machine.network_link),
+            .ranks_per_node = std::max(spec.parallel.ranks_per_node, 1),
             .layer_forward = highest.compute,
             .has_device = machine.has_device,
-            .has_shared_disks = !has_slow_ways};
+            .has_shared_disks = highest.nvme_read <= 0 && highest.nvme_write <= 0};
 }
 
 spec::MachineSpec throttled(spec::MachineSpec machine, const spec::RunSpec& spec) {
@@ -78,21 +82,6 @@ spec::MachineSpec throttled(spec::MachineSpec machine, const spec::RunSpec& spec
     slow(machine.host_to_device_rate, highest.host_to_device);
     slow(machine.device_to_host_rate, highest.device_to_host);
     return machine;
-}
-
-double op_seconds(const Op& op, const Program& program, const Rates& rates) {
-    if (const auto link = schedule::link_of(op, program)) {
-        return static_cast<double>(schedule::bytes_moved(op, program)) / rate_of_copy(op, *link, rates);
-    }
-    if (op.flops > 0) {
-        return op.flops / rates.flops;
-    }
-    std::int64_t bytes = 0;
-    for (const auto& operand : op.writes) {
-        bytes += operand.bytes();
-    }
-    const bool reads_as_much = op.kind == OpKind::update || op.kind == OpKind::add;
-    return static_cast<double>(reads_as_much ? 2 * bytes : bytes) / rates.memory;
 }
 
 }  // namespace ziggurat::plan

@@ -1,0 +1,66 @@
+#include "deck/machine/machine_figures.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+using Form = FigureForm;
+using spec::MachineSpec;
+using spec::Sweep;
+
+// clang-format off
+constexpr MachineFigure figures[] = {
+    {"nvme_read_rate", Form::rate, [](MachineSpec& m) -> double& { return m.nvme_read_rate; }},
+    {"nvme_write_rate", Form::rate, [](MachineSpec& m) -> double& { return m.nvme_write_rate; }},
+    {"host_to_device_rate", Form::rate, [](MachineSpec& m) -> double& { return m.host_to_device_rate; }},
+    {"device_to_host_rate", Form::rate, [](MachineSpec& m) -> double& { return m.device_to_host_rate; }},
+    {"device_flops", Form::whole, [](MachineSpec& m) -> double& { return m.device_flops; }},
+    {"peak_flops", Form::whole, [](MachineSpec& m) -> double& { return m.peak_flops; }},
+    {"products.bf16.flops", Form::whole, [](MachineSpec& m) -> double& { return m.bf16_products.flops; }},
+    {"products.bf16.half_m", Form::whole, [](MachineSpec& m) -> double& { return m.bf16_products.half_m; }},
+    {"products.bf16.half_n", Form::whole, [](MachineSpec& m) -> double& { return m.bf16_products.half_n; }},
+    {"products.bf16.half_k", Form::whole, [](MachineSpec& m) -> double& { return m.bf16_products.half_k; }},
+    {"products.fp32.flops", Form::whole, [](MachineSpec& m) -> double& { return m.fp32_products.flops; }},
+    {"products.fp32.half_m", Form::whole, [](MachineSpec& m) -> double& { return m.fp32_products.half_m; }},
+    {"products.fp32.half_n", Form::whole, [](MachineSpec& m) -> double& { return m.fp32_products.half_n; }},
+    {"products.fp32.half_k", Form::whole, [](MachineSpec& m) -> double& { return m.fp32_products.half_k; }},
+    {"attention.forward_flops", Form::whole, [](MachineSpec& m) -> double& { return m.attention.forward_flops; }},
+    {"attention.backward_flops", Form::whole, [](MachineSpec& m) -> double& { return m.attention.backward_flops; }},
+    {"device_bandwidth", Form::rate, [](MachineSpec& m) -> double& { return m.device_bandwidth; }},
+    {"sweeps.norm.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::norm].forward; }},
+    {"sweeps.norm.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::norm].backward; }},
+    {"sweeps.activation.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::activation].forward; }},
+    {"sweeps.activation.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::activation].backward; }},
+    {"sweeps.rotation.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::rotation].forward; }},
+    {"sweeps.rotation.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::rotation].backward; }},
+    {"sweeps.residual.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::residual].forward; }},
+    {"sweeps.residual.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::residual].backward; }},
+    {"sweeps.embedding.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::embedding].forward; }},
+    {"sweeps.embedding.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::embedding].backward; }},
+    {"sweeps.loss.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::loss].forward; }},
+    {"sweeps.loss.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::loss].backward; }},
+    {"sweeps.sum.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::sum].forward; }},
+    {"sweeps.sum.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::sum].backward; }},
+    {"sweeps.squares.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::squares].forward; }},
+    {"sweeps.squares.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::squares].backward; }},
+    {"host_bandwidth", Form::rate, [](MachineSpec& m) -> double& { return m.host_bandwidth; }},
+    {"update_rate", Form::whole, [](MachineSpec& m) -> double& { return m.update_rate; }},
+    {"op_overhead", Form::duration, [](MachineSpec& m) -> double& { return m.op_overhead; }},
+    {"node_link.bandwidth", Form::rate, [](MachineSpec& m) -> double& { return m.node_link.bandwidth; }},
+    {"node_link.latency", Form::duration, [](MachineSpec& m) -> double& { return m.node_link.latency; }},
+    {"network_link.bandwidth", Form::rate, [](MachineSpec& m) -> double& { return m.network_link.bandwidth; }},
+    {"network_link.latency", Form::duration, [](MachineSpec& m) -> double& { return m.network_link.latency; }},
+    {"checkpoint_rate", Form::rate, [](MachineSpec& m) -> double& { return m.checkpoint_rate; }},
+    {"mean_time_to_failure", Form::duration, [](MachineSpec& m) -> double& { return m.seconds_to_failure; }},
+    {"restart_time", Form::duration, [](MachineSpec& m) -> double& { return m.restart_seconds; }},
+    {"price_per_hour", Form::real, [](MachineSpec& m) -> double& { return m.price_per_hour; }},
+    {"power", Form::real, [](MachineSpec& m) -> double& { return m.power; }},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const MachineFigure> machine_figures() {
+    return figures;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,184 @@
+#include "plan/cost/op_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/cost/collective_cost.hpp"
+#include "plan/cost/product_cost.hpp"
+#include "plan/cost/sweep_cost.hpp"
+#include "plan/cost/transfer_cost.hpp"
+#include "plan/gpu/kernel_traffic.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using layout::PhaseKind;
+using schedule::Engine;
+using schedule::Op;
+using schedule::OpClass;
+using schedule::OpKind;
+using schedule::Role;
+
+/// Bytes that AdamW moves for a parameter: reads of gradient, master and moments; writes of master, moments
+/// and the parameter in the compute type.
+constexpr double bytes_of_update = 30;
+
+class OpCosts {
+  public:
+    OpCosts(const schedule::Program& program,
+            const spec::RunSpec* spec,
+            const schedule::ModelLayout* model,
+            const Rates& rates)
+        : program_{program}, spec_{spec}, model_{model}, rates_{rates} {
+        for (const auto& group : program.groups) {
+            shapes_.push_back(group_shape(group, rates.ranks_per_node));
+        }
+    }
+
+    double of(const Op& op) const {
+        switch (class_of(op.kind)) {
+            case OpClass::compute:
+            case OpClass::loss:
+                return model_ != nullptr && op.unit >= 0 ? of_phase(op) : by_bytes(op, 1);
+            case OpClass::fill:
+                return by_bytes(op, 1);
+            case OpClass::add:
+                return by_bytes(op, 2);
+            case OpClass::norm:
+                return of_norm(op);
+            case OpClass::update:
+                return of_update(op);
+            case OpClass::step_end:
+                return of_step_end();
+            case OpClass::collective:
+                return of_collective(op);
+            case OpClass::copy:
+            case OpClass::read:
+            case OpClass::write:
+                return transfer_seconds(op, program_, rates_);
+        }
+        return 0;
+    }
+
+  private:
+    bool is_on_host_lane(const Op& op) const {
+        return program_.lanes.at(op.lane).engine == Engine::host_optimizer;
+    }
+
+    double memory_of(const Op& op) const { return is_on_host_lane(op) ? rates_.host_memory : rates_.memory; }
+
+    /// Returns the seconds of an op without products, by the bytes that it writes `times` times.
+    double by_bytes(const Op& op, double times) const {
+        if (op.flops > 0) {
+            return rates_.op_overhead + op.flops / rates_.products.flops;
+        }
+        double bytes = 0;
+        for (const auto& operand : op.writes) {
+            bytes += static_cast<double>(operand.bytes());
+        }
+        const double rate =
+            is_on_host_lane(op) ? rates_.host_memory : rates_.of(spec::Sweep::sum, true);
+        return rates_.op_overhead + times * bytes / rate;
+    }
+
+    double of_phase(const Op& op) const {
+        const auto& phase = model_->table.units.at(op.unit).phases.at(op.phase);
+        const auto kernels = KernelTraffic{*spec_, *model_, program_}.of(op);
+        const bool is_forward =
+            op.direction == schedule::Direction::forward || op.direction == schedule::Direction::recompute;
+        const double around = launch_seconds(kernels, rates_) +
+                              sweep_seconds(kernels, sweep_of(phase.kind), is_forward, rates_);
+        switch (phase.kind) {
+            case PhaseKind::linear:
+            case PhaseKind::logits:
+                return around + (op.flops > 0 ? products_seconds(op, phase, model_->element_bytes,
+                                                                 spec_->model.lora.rank, rates_)
+                                              : 0);
+            case PhaseKind::attention:
+                return around + attention_seconds(op, rates_);
+            default:
+                return around;
+        }
+    }
+
+    double of_norm(const Op& op) const {
+        double bytes = 0;
+        for (const auto& operand : op.reads) {
+            bytes += operand.role == Role::gradient ? static_cast<double>(operand.bytes()) : 0;
+        }
+        const double rate =
+            is_on_host_lane(op) ? rates_.host_memory : rates_.of(spec::Sweep::squares, true);
+        return rates_.op_overhead + bytes / rate;
+    }
+
+    double of_update(const Op& op) const {
+        double parameters = 0;
+        for (const auto& operand : op.writes) {
+            if (operand.role == Role::master) {
+                parameters += static_cast<double>(operand.bytes()) /
+                              schedule::element_bytes(program_.buffer(operand.buffer));
+            }
+        }
+        if (parameters == 0) {
+            return by_bytes(op, 2);
+        }
+        const bool is_on_host = is_on_host_lane(op) || !rates_.has_device;
+        const double seconds = is_on_host && rates_.updates > 0 ? parameters / rates_.updates
+                                                                : parameters * bytes_of_update / memory_of(op);
+        return rates_.op_overhead + seconds;
+    }
+
+    /// Returns the seconds of the sum of all ranks' norms and flags.
+    double of_step_end() const {
+        const auto ranks = spec_ != nullptr ? spec_->parallel.ranks : 1;
+        if (ranks == 1) {
+            return 0;
+        }
+        const auto& link = ranks > rates_.ranks_per_node ? rates_.network_link : rates_.node_link;
+        return 2 * std::ceil(std::log2(static_cast<double>(ranks))) * link.latency;
+    }
+
+    double of_collective(const Op& op) const {
+        const auto& shape = shapes_.at(op.group);
+        if (schedule::is_message(op.kind)) {
+            return message_seconds(vector_bytes(op), is_within_node(op), rates_);
+        }
+        return collective_seconds(op.kind, vector_bytes(op), shape, rates_);
+    }
+
+    bool is_within_node(const Op& op) const {
+        const auto& group = program_.groups.at(op.group);
+        const auto node_of = [&](int rank) { return rank / rates_.ranks_per_node; };
+        return node_of(group.members.at(op.peer)) == node_of(program_.rank);
+    }
+
+    const schedule::Program& program_;
+    const spec::RunSpec* spec_;
+    const schedule::ModelLayout* model_;
+    const Rates& rates_;
+    std::vector<GroupShape> shapes_;  ///< by group of the program
+};
+
+std::vector<double> all_seconds(const schedule::Program& program, const OpCosts& costs) {
+    std::vector<double> seconds;
+    seconds.reserve(program.ops.size());
+    for (const auto& op : program.ops) {
+        seconds.push_back(costs.of(op));
+    }
+    return seconds;
+}
+
+}  // namespace
+
+std::vector<double> op_seconds(const schedule::Program& program,
+                               const spec::RunSpec& spec,
+                               const schedule::ModelLayout& model,
+                               const Rates& rates) {
+    return all_seconds(program, OpCosts{program, &spec, &model, rates});
+}
+
+std::vector<double> op_seconds(const schedule::Program& program, const Rates& rates) {
+    return all_seconds(program, OpCosts{program, nullptr, nullptr, rates});
+}
+
+}  // namespace ziggurat::plan

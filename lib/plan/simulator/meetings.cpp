@@ -1,0 +1,87 @@
+#include "plan/simulator/meetings.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace ziggurat::plan {
+namespace {
+
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+
+/// Identity of a meeting: its kind, the ranks, and its position among those of the same ranks.
+using Key = std::tuple<int, std::vector<int>, std::int64_t, std::int64_t>;
+
+enum Kind { collective, message, step_end };
+
+class Finder {
+  public:
+    explicit Finder(const Program& program) : program_{program} {}
+
+    /// Returns the key of the next op in list order; false in the second value if it meets no rank.
+    std::pair<Key, bool> next(const Op& op) {
+        if (op.kind == OpKind::step_end) {
+            return {numbered({step_end, {}, 0, 0}), true};
+        }
+        if (!schedule::is_collective(op.kind) || op.group < 0) {
+            return {{}, false};
+        }
+        const auto& members = program_.groups.at(op.group).members;
+        if (!schedule::is_message(op.kind)) {
+            return {numbered({collective, members, op.lane < 0 ? 0 : lane_kind(op), 0}), true};
+        }
+        const int peer = members.at(op.peer);
+        const bool sends = op.kind == OpKind::send;
+        const std::vector<int> way{sends ? program_.rank : peer, sends ? peer : program_.rank};
+        return {numbered({message, way, op.tag, 0}), true};
+    }
+
+  private:
+    /// Distinguishes lanes with the same group.
+    std::int64_t lane_kind(const Op& op) const {
+        const auto& lane = program_.lanes.at(op.lane);
+        return 4 * static_cast<int>(lane.direction) + 2 * (lane.serves_updates ? 1 : 0) +
+               (lane.serves_control ? 1 : 0);
+    }
+
+    Key numbered(Key key) {
+        const auto position = seen_[key]++;
+        std::get<3>(key) = position;
+        return key;
+    }
+
+    const Program& program_;
+    std::map<Key, std::int64_t> seen_;
+};
+
+}  // namespace
+
+Meetings::Meetings(std::span<const Program* const> programs) {
+    std::map<Key, int> known;
+    for (const auto* program : programs) {
+        Finder finder{*program};
+        auto& of_program = meetings_.emplace_back();
+        for (const auto& op : program->ops) {
+            auto [key, meets] = finder.next(op);
+            int meeting = -1;
+            if (meets) {
+                meeting = known.try_emplace(std::move(key), count()).first->second;
+                if (meeting == count()) {
+                    sizes_.push_back(0);
+                }
+                ++sizes_[static_cast<std::size_t>(meeting)];
+            }
+            of_program.push_back(meeting);
+        }
+    }
+    for (auto& of_program : meetings_) {
+        for (auto& meeting : of_program) {
+            meeting = meeting >= 0 && size(meeting) < 2 ? -1 : meeting;
+        }
+    }
+}
+
+}  // namespace ziggurat::plan

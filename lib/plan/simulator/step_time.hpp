@@ -1,0 +1,22 @@
+/// Time of a rank's step at given rates.
+#pragma once
+
+#include "plan/cost/rates.hpp"
+#include "schedule/model_layout.hpp"
+#include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::plan {
+
+/// Returns the seconds of a step of `program` in the steady state, with all other ranks always ready.
+///
+/// \pre the program has dependencies
+double step_seconds(const schedule::Program& program,
+                    const spec::RunSpec& spec,
+                    const schedule::ModelLayout& model,
+                    const Rates& rates);
+
+/// Returns the same for a program without a model; its ops are counted by FLOP and bytes.
+double step_seconds(const schedule::Program& program, const Rates& rates);
+
+}  // namespace ziggurat::plan
