@@ -30,6 +30,7 @@ struct CheckOptions : Options, PlannedJob {
 };
 
 struct PlanOptions : Options, PlannedJob {
+    bool time = false;                       ///< print only the planned time of a step
     bool program = false;                    ///< print the step program, not a summary
     int rank = 0;                            ///< rank whose program is printed
     std::string variant = "train";           ///< variant of the program: train or evaluate
@@ -38,7 +39,7 @@ struct PlanOptions : Options, PlannedJob {
     std::string kind;                        ///< print ops of this kind only
     std::optional<std::pair<int, int>> ops;  ///< first and last op to print
     bool all = false;                        ///< print every op
-    bool json = false;                       ///< print every op as JSON
+    bool json = false;                       ///< print every op, or the time, as JSON
 };
 
 struct SlurmOptions : Options, JobDeck {

@@ -126,10 +126,16 @@ std::string problem_of_plan(const PlanOptions& options, const GivenOptions& give
         return problem;
     }
     for (const char* option :
-         {"--rank", "--variant", "--unit", "--lane", "--kind", "--ops", "--all", "--json"}) {
+         {"--rank", "--variant", "--unit", "--lane", "--kind", "--ops", "--all"}) {
         if (given.has(option) && !given.has("--program")) {
             return fmt::format("{} selects ops of a step program. Add --program.", option);
         }
+    }
+    if (given.has("--time") && given.has("--program")) {
+        return "--time and --program exclude each other. Leave out one of them.";
+    }
+    if (given.has("--json") && !given.has("--time") && !given.has("--program")) {
+        return "--json prints a step program or the time of a step. Add --program or --time.";
     }
     for (const char* option : {"--unit", "--lane", "--kind", "--ops"}) {
         if (given.has(option) && given.has("--all")) {
@@ -211,6 +217,8 @@ CommandRowOf<PlanOptions> plan_row() {
         .doc = "Shows planned memory, time and step program, for any number of ranks. Does not train.",
         .positionals = {deck_row(), overrides_row()},
         .options = {ranks_row(), nodes_row(), machine_row(&PlannedJob::machine),
+                    flag("--time", &PlanOptions::time,
+                         "print only the time of a step and what it consists of, without memory"),
                     flag("--program", &PlanOptions::program,
                          "print the step program of a rank: a summary (on GPUs with kernel launches and "
                          "bytes), or selected ops"),
@@ -225,7 +233,7 @@ CommandRowOf<PlanOptions> plan_row() {
                     text_option("--kind", "NAME", &PlanOptions::kind, "a kind of op, such as all_gather",
                                 "print ops of a kind: compute, all_gather, update ..."),
                     ops_row(), flag("--all", &PlanOptions::all, "print every op"),
-                    flag("--json", &PlanOptions::json, "print every op as JSON")},
+                    flag("--json", &PlanOptions::json, "print every op, or the time, as JSON")},
         .examples = {{"ziggurat plan decks/systems/gpipe-84b.yaml --machine dgx-a100 --nodes 16",
                       "does it fit on that machine, and how long does it take?"},
                      {"ziggurat plan decks/quickstart.yaml --ranks 2 --program",

@@ -16,6 +16,7 @@
 #include "app/deck/plan_summary.hpp"
 #include "app/deck/planning_progress.hpp"
 #include "app/output/output_style.hpp"
+#include "app/output/time_text.hpp"
 #include "app/start/built_for.hpp"
 #include "app/start/token_sources.hpp"
 #include "app/start/tokenizers.hpp"
@@ -26,7 +27,10 @@
 #include "deck/messages/nearest.hpp"
 #include "layout/families/family.hpp"
 #include "plan/gpu/kernel_table.hpp"
+#include "plan/planned_time.hpp"
 #include "plan/report/memory_report.hpp"
+#include "plan/report/time_report.hpp"
+#include "plan/time_to_train.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/op_selection.hpp"
@@ -141,6 +145,18 @@ int print_summary(const deck::LoadedDeck& loaded, const Epochs& epochs, Progress
     return memory.fits ? 0 : does_not_fit;
 }
 
+int print_time(const PlanOptions& options, const deck::LoadedDeck& loaded) {
+    const auto& run = loaded.run;
+    if (!plan::missing_rates(run, loaded.machine).empty()) {
+        print(stderr, time_text(run, loaded.machine, std::nullopt));
+        return deck_is_wrong;
+    }
+    const auto time = plan::planned_time(run, loaded.machine);
+    print(stdout, options.json ? plan::time_as_json(time, run, loaded.machine)
+                               : time_text(run, loaded.machine, time.step_seconds) + planned_parts(time));
+    return 0;
+}
+
 int print_program(const PlanOptions& options, const deck::LoadedDeck& loaded, Progress& progress) {
     if (options.rank >= loaded.run.parallel.ranks) {
         throw Error{ErrorKind::deck,
@@ -187,6 +203,9 @@ int plan(const PlanOptions& options) {
     }
     if (!loaded.ok()) {
         return loaded.found.exit_code();
+    }
+    if (options.time) {
+        return print_time(options, loaded);
     }
     return options.program ? print_program(options, loaded, progress)
                            : print_summary(loaded, sizes.epochs(loaded.run), progress);

@@ -6,6 +6,7 @@
 #include "app/output/time_text.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
+#include "plan/planned_time.hpp"
 #include "plan/rank_programs.hpp"
 #include "plan/reduced_run.hpp"
 #include "plan/time_to_train.hpp"
@@ -42,6 +43,15 @@ std::string program_line(const spec::RunSpec& run, const plan::Watch& watch) {
                        format_grouped(static_cast<std::int64_t>(ops)));
 }
 
+/// Returns the lines about the time of a step.
+std::string planned(const spec::RunSpec& run, const spec::MachineSpec& machine) {
+    if (!plan::missing_rates(run, machine).empty()) {
+        return time_text(run, machine, std::nullopt);
+    }
+    const auto time = plan::planned_time(run, machine);
+    return time_text(run, machine, time.step_seconds) + planned_parts(time);
+}
+
 }  // namespace
 
 std::string plan_summary(const deck::LoadedDeck& loaded,
@@ -51,7 +61,7 @@ std::string plan_summary(const deck::LoadedDeck& loaded,
     const auto& run = loaded.run;
     return machine_line(run, loaded.machine) + summary(run, epochs) +
            (loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths)) +
-           time_text(run, loaded.machine, plan::planned_step_seconds(run, loaded.machine)) +
+           planned(run, loaded.machine) +
            (loaded.only_planned.empty()
                 ? ""
                 : fmt::format("training  not implemented: {}; planning only\n", loaded.only_planned)) +

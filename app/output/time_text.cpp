@@ -8,6 +8,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
 #include "layout/counts.hpp"
+#include "plan/report/time_report.hpp"
 #include "plan/time_to_train.hpp"
 
 namespace ziggurat::app {
@@ -17,9 +18,6 @@ namespace {
 /// `, without communication, validation and checkpoints`.
 std::string left_out(const spec::RunSpec& run) {
     std::vector<const char*> parts;
-    if (run.parallel.ranks > 1) {
-        parts.push_back("communication");
-    }
     if (run.validate.every) {
         parts.push_back("validation");
     }
@@ -62,12 +60,19 @@ std::string time_text(const spec::RunSpec& run,
     const auto step_tokens = static_cast<double>(run.train.global_batch * run.data.seq);
     const double flops =
         layout::flops_per_token(run) * step_tokens / *step_seconds / static_cast<double>(run.parallel.ranks);
+    const double peak = spec::peak_of(machine);
+    const auto mfu = peak > 0 ? fmt::format(", mfu {:.1f}% of {}FLOP/s", 100 * flops / peak, format_count(peak))
+                              : std::string{};
     return fmt::format(
         "time      estimated: a step takes {} at the rates of {}, all {} steps take {}{}\n"
-        "speed     {} tok/s, {:.3g} TFLOP/s per rank, mfu {:.1f}% of the matrix-product peak\n",
+        "speed     {} tok/s, {:.3g} TFLOP/s per rank{}\n",
         format_duration(*step_seconds), printable(machine.name), format_grouped(run.train.steps),
         format_duration(*step_seconds * static_cast<double>(run.train.steps)), left_out(run),
-        format_count(step_tokens / *step_seconds), flops * 1e-12, 100 * flops / machine.device_flops);
+        format_count(step_tokens / *step_seconds), flops * 1e-12, mfu);
+}
+
+std::string planned_parts(const plan::PlannedTime& time) {
+    return fmt::format("bound by  {}\n", plan::bound_text(time)) + plan::time_table(time);
 }
 
 }  // namespace ziggurat::app

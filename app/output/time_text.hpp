@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "plan/planned_time.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 
@@ -17,5 +18,8 @@ namespace ziggurat::app {
 std::string time_text(const spec::RunSpec& run,
                       const spec::MachineSpec& machine,
                       std::optional<double> step_seconds);
+
+/// Returns the lines that say what bounds a step, and how long each lane works.
+std::string planned_parts(const plan::PlannedTime& time);
 
 }  // namespace ziggurat::app

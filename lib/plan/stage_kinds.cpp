@@ -41,19 +41,23 @@ std::vector<std::int64_t> layers_by_stage(const spec::RunSpec& spec) {
     return layers;
 }
 
+StageComparison::StageComparison(const spec::RunSpec& spec)
+    : layers_{layers_by_stage(spec)},
+      windowed_{windowed_by_stage(spec)},
+      states_{spec::states_of_stages(spec)} {}
+
+bool StageComparison::are_alike(int one, int other) const {
+    const auto last = std::ssize(layers_) - 1;
+    const bool is_at_an_end = one == 0 || other == 0 || one == last || other == last;
+    return one == other || (!is_at_an_end && layers_[one] == layers_[other] &&
+                            windowed_[one] == windowed_[other] && states_[one] == states_[other]);
+}
+
 std::vector<int> stages_of_each_kind(const spec::RunSpec& spec) {
-    const int stages = spec.parallel.stages;
-    const auto layers = layers_by_stage(spec);
-    const auto windowed = windowed_by_stage(spec);
-    const auto states = spec::states_of_stages(spec);
-    const auto are_identical = [&](int one, int other) {
-        const bool is_at_an_end = one == 0 || other == 0 || one == stages - 1 || other == stages - 1;
-        return !is_at_an_end && layers[one] == layers[other] && windowed[one] == windowed[other] &&
-               states[one] == states[other];
-    };
+    const StageComparison stages{spec};
     std::vector<int> kinds;
-    for (int stage = 0; stage < stages; ++stage) {
-        if (std::ranges::none_of(kinds, [&](int known) { return are_identical(known, stage); })) {
+    for (int stage = 0; stage < spec.parallel.stages; ++stage) {
+        if (std::ranges::none_of(kinds, [&](int known) { return stages.are_alike(known, stage); })) {
             kinds.push_back(stage);
         }
     }

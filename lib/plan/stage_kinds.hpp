@@ -5,14 +5,29 @@
 #include <vector>
 
 #include "spec/run_spec.hpp"
+#include "spec/stage_state.hpp"
 
 namespace ziggurat::plan {
 
-/// Returns the first stage of each kind.
+/// Comparison of stages.
 ///
 /// Stages are of one kind if they have equal numbers of layers, both or neither the embedding, both or
 /// neither the head, and the same recomputation and homes. Their programs then take the same time and have
 /// equal updates. The number of micro-batches in flight is not compared, so memory may differ.
+class StageComparison {
+  public:
+    explicit StageComparison(const spec::RunSpec& spec);
+
+    /// True if two stages are of one kind.
+    bool are_alike(int one, int other) const;
+
+  private:
+    std::vector<std::int64_t> layers_;    ///< by stage, as the vectors below
+    std::vector<std::int64_t> windowed_;  ///< layers with a window
+    std::vector<spec::StageState> states_;
+};
+
+/// Returns the first stage of each kind.
 std::vector<int> stages_of_each_kind(const spec::RunSpec& spec);
 
 /// Returns the decoder layers of each stage, over all its chunks.

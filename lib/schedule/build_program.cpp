@@ -117,6 +117,12 @@ Program build_program(const spec::RunSpec& spec, int rank, Variant variant) {
     return build_program(spec, ModelLayout{spec, rank}, variant);
 }
 
+Program build_timed(const spec::RunSpec& spec, const ModelLayout& model) {
+    auto program = placed(spec, model, Variant::train, Blocks::unnamed);
+    derive_dependencies(program);
+    return program;
+}
+
 Program build_placed(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
     return placed(spec, model, variant, Blocks::unnamed);
 }

@@ -36,4 +36,7 @@ Program build_placed_cached(const spec::RunSpec& spec, int rank, CachedKind kind
 /// This suffices to compute memory use, and takes a time that does not depend on the number of ranks.
 Program build_placed(const spec::RunSpec& spec, const ModelLayout& model, Variant variant);
 
+/// Builds a training program with dependencies, without these blocks: enough to compute its time.
+Program build_timed(const spec::RunSpec& spec, const ModelLayout& model);
+
 }  // namespace ziggurat::schedule

@@ -129,4 +129,9 @@ struct MachineSpec {
     bool operator==(const MachineSpec&) const = default;
 };
 
+/// Returns the FLOP/s of a rank to which utilisation refers; 0: unknown.
+constexpr double peak_of(const MachineSpec& machine) noexcept {
+    return machine.peak_flops > 0 ? machine.peak_flops : machine.device_flops;
+}
+
 }  // namespace ziggurat::spec

@@ -272,7 +272,7 @@ TEST_F(CheckAsJson, TellsTheTimeToPeopleToo) {
     EXPECT_EQ(run(), 0);
     EXPECT_NE(out_.find("\ntime      estimated: a step takes "), std::string::npos) << out_;
     EXPECT_NE(out_.find(" at the rates of rates, all 10 steps take "), std::string::npos) << out_;
-    EXPECT_NE(out_.find(", without communication and checkpoints\n"), std::string::npos) << out_;
+    EXPECT_NE(out_.find(", without checkpoints\n"), std::string::npos) << out_;
     EXPECT_NE(out_.find("\nspeed     "), std::string::npos) << out_;
     EXPECT_NE(out_.find(" TFLOP/s per rank, mfu "), std::string::npos) << out_;
 }

@@ -38,8 +38,11 @@ spec::RunSpec away(std::int64_t layers = 8) {
 Rates rates_with(double seconds) {
     const double layer_bytes = 2.0 * (2 * 128 * 128 * 3 / 2 + 3 * 128 * 384) / 2;
     const double layer_flops = layer_bytes * 2 * 32;  // forward, for 32 tokens
-    return {.products = {.flops = layer_flops / seconds},
+    const double flops = layer_flops / seconds;
+    return {.products = {.flops = flops},
+            .attention = {flops, flops},
             .memory = 1e12,
+            .host_memory = 1e12,
             .nvme_read = layer_bytes,
             .nvme_write = layer_bytes,
             .host_to_device = 10 * layer_bytes,
@@ -51,7 +54,8 @@ Rates rates_with(double seconds) {
 
 double seconds_at(spec::RunSpec spec, int depth, const Rates& rates) {
     spec.overlap.prefetch = depth;
-    return step_seconds(schedule::build_program(spec, 0, schedule::Variant::train), rates);
+    return step_seconds(schedule::build_program(spec, 0, schedule::Variant::train), spec,
+                        schedule::ModelLayout{spec, 0}, rates);
 }
 
 TEST(ChooseDepths, TakesTheLeastAmongTheBest) {
@@ -98,7 +102,8 @@ TEST(ChooseDepths, LooksAtEveryStage) {
             auto deep = of_the_last;
             deep.overlap.prefetch = depth;
             seconds[static_cast<std::size_t>(depth)] =
-                step_seconds(schedule::build_program(deep, 2, schedule::Variant::train), rates);
+                step_seconds(schedule::build_program(deep, 2, schedule::Variant::train), deep,
+                        schedule::ModelLayout{deep, 2}, rates);
         }
         const auto best = *std::min_element(seconds.begin() + 1, seconds.end());
         needs_more_than_usual = needs_more_than_usual || seconds[2] > 1.03 * best;
@@ -129,7 +134,8 @@ TEST(ChooseDepths, ReadsStatesDuringBackwardWhereTheDiskIsIdleThen) {
     const auto seconds = [&](int depth, const Rates& rates) {
         auto with = spec;
         with.overlap.optimizer_prefetch = depth;
-        return step_seconds(schedule::build_program(with, 0, schedule::Variant::train), rates);
+        return step_seconds(schedule::build_program(with, 0, schedule::Variant::train), with,
+                        schedule::ModelLayout{with, 0}, rates);
     };
     const auto rates = rates_with(2);
     const auto found = choose_depths(spec, {}, open, rates);

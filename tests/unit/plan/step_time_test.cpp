@@ -104,6 +104,7 @@ Program passing(int units) {
 
 constexpr Rates unit_rates{.products = {.flops = 1},
                            .memory = 1e12,
+                           .host_memory = 1e12,
                            .nvme_read = 1,
                            .nvme_write = 1,
                            .host_to_device = size,

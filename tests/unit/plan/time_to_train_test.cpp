@@ -24,7 +24,8 @@ TEST(TimeToTrain, IsThatOfTheProgram) {
 
     ASSERT_TRUE(seconds.has_value());
     const auto program = schedule::build_program(spec, 0, schedule::Variant::train);
-    EXPECT_DOUBLE_EQ(*seconds, step_seconds(program, rates_of(spec, machine)));
+    EXPECT_DOUBLE_EQ(*seconds,
+                     step_seconds(program, spec, schedule::ModelLayout{spec, 0}, rates_of(spec, machine)));
 }
 
 TEST(TimeToTrain, GoesOnForWhatIsNotPlanned) {
@@ -38,7 +39,8 @@ TEST(TimeToTrain, GoesOnForWhatIsNotPlanned) {
 
     ASSERT_TRUE(seconds.has_value());
     const auto whole =
-        step_seconds(schedule::build_program(spec, 0, schedule::Variant::train), rates_of(spec, machine));
+        step_seconds(schedule::build_program(spec, 0, schedule::Variant::train), spec,
+                     schedule::ModelLayout{spec, 0}, rates_of(spec, machine));
     EXPECT_NEAR(*seconds, whole, 0.01 * whole);
 }
 

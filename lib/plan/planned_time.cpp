@@ -1,0 +1,89 @@
+#include "plan/planned_time.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "layout/mesh.hpp"
+#include "plan/cost/collective_cost.hpp"
+#include "plan/cost/op_costs.hpp"
+#include "plan/simulator/step_simulation.hpp"
+#include "plan/stage_kinds.hpp"
+#include "schedule/build_program.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+/// Returns, for each stage, the index of the stage in `kinds` that is of its kind.
+std::vector<std::size_t> kind_of_each_stage(const spec::RunSpec& spec, const std::vector<int>& kinds) {
+    const StageComparison stages{spec};
+    std::vector<std::size_t> found;
+    for (int stage = 0; stage < spec.parallel.stages; ++stage) {
+        std::size_t kind = 0;
+        while (kind + 1 < kinds.size() && !stages.are_alike(kinds[kind], stage)) {
+            ++kind;
+        }
+        found.push_back(kind);
+    }
+    return found;
+}
+
+/// Returns the slots of a stage with the seconds of its messages, which depend on where its neighbours are.
+StageSlots with_messages(StageSlots slots, const spec::RunSpec& spec, int stage, const Rates& rates) {
+    const layout::Mesh mesh{spec.parallel};
+    const int stages = spec.parallel.stages;
+    const auto node_of = [&](int at) {
+        return mesh.neighbour(spec::Axis::pipeline, 0, (at + stages) % stages) / rates.ranks_per_node;
+    };
+    const auto seconds = [&](double bytes, int peer) {
+        return bytes > 0 ? message_seconds(static_cast<std::int64_t>(bytes),
+                                           node_of(stage) == node_of(peer), rates)
+                         : 0;
+    };
+    slots.to_next = seconds(slots.to_next, stage + 1);
+    slots.to_previous = seconds(slots.to_previous, stage - 1);
+    return slots;
+}
+
+}  // namespace
+
+PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    const auto rates = rates_of(spec, machine);
+    const auto kinds = stages_of_each_kind(spec);
+    const auto ranks = ranks_of_each_kind(spec);
+    PlannedTime made;
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+        made.stages.push_back({kinds[kind], stage_time(spec, ranks[kind], rates)});
+    }
+    std::vector<StageSlots> slots;
+    const auto kind_of = kind_of_each_stage(spec, kinds);
+    for (int stage = 0; stage < spec.parallel.stages; ++stage) {
+        slots.push_back(with_messages(made.stages[kind_of[static_cast<std::size_t>(stage)]].time.slots, spec,
+                                      stage, rates));
+    }
+    made.pipeline = pipeline_times({spec.parallel.pipeline_schedule, spec.parallel.stages,
+                                    spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
+                                   slots);
+    made.step_seconds = made.pipeline.step_seconds;
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+        made.stages[kind].idle_seconds = made.pipeline.idle_seconds.at(static_cast<std::size_t>(kinds[kind]));
+        if (made.stages[kind].idle_seconds < made.bound().idle_seconds) {
+            made.slowest = static_cast<int>(kind);
+        }
+    }
+    return made;
+}
+
+double simulated_step_seconds(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    const auto rates = rates_of(spec, machine);
+    std::vector<schedule::Program> programs;
+    std::vector<SimulatedRank> ranks;
+    programs.reserve(static_cast<std::size_t>(spec.parallel.ranks));
+    for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
+        const schedule::ModelLayout model{spec, rank};
+        programs.push_back(schedule::build_program(spec, model, schedule::Variant::train));
+        ranks.push_back({&programs.back(), op_seconds(programs.back(), spec, model, rates)});
+    }
+    return simulate_steps(ranks, rates).step_seconds;
+}
+
+}  // namespace ziggurat::plan

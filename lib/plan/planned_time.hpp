@@ -1,0 +1,41 @@
+/// Planned time of a step: how long it takes, and what its time consists of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/simulator/stage_time.hpp"
+#include "spec/machine_spec.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::plan {
+
+/// Time of the stages of one kind.
+struct PlannedStageTime {
+    int stage = 0;  ///< the first of its kind
+    StageTime time;
+    double idle_seconds = 0;  ///< waits for other stages
+};
+
+struct PlannedTime {
+    double step_seconds = 0;
+    std::vector<PlannedStageTime> stages;
+    int slowest = 0;  ///< index of the stage with least idle time
+    PipelineTimes pipeline;
+
+    /// Returns the stage that bounds the step.
+    const PlannedStageTime& bound() const { return stages.at(static_cast<std::size_t>(slowest)); }
+};
+
+/// Plans the time of a step.
+///
+/// One rank of each kind of stage is simulated; stages run against each other slot by slot. Ranks of one
+/// stage are assumed to take the same time.
+PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& machine);
+
+/// Returns the seconds of a step from a simulation of the programs of all ranks, op by op.
+///
+/// It takes a time and memory that grow with ranks, layers and micro-batches: for small runs.
+double simulated_step_seconds(const spec::RunSpec& spec, const spec::MachineSpec& machine);
+
+}  // namespace ziggurat::plan

@@ -1,0 +1,38 @@
+/// Time of a pipeline whose stages run slots of known durations.
+#pragma once
+
+#include <vector>
+
+#include "schedule/expand/pipeline_order.hpp"
+
+namespace ziggurat::plan {
+
+/// Seconds of a stage's work.
+struct StageSlots {
+    std::vector<double> forward;   ///< by chunk: one micro-batch
+    std::vector<double> backward;  ///< by chunk: one micro-batch, with recomputation
+    double others = 0;             ///< of a step, in addition to all slots: reduction, update, first fetches
+    double to_next = 0;            ///< of a message to the next virtual stage
+    double to_previous = 0;        ///< of a message to the previous virtual stage
+};
+
+/// Times of one slot.
+struct SlotTimes {
+    schedule::Slot slot;
+    double begin = 0;
+    double end = 0;
+};
+
+struct PipelineTimes {
+    double step_seconds = 0;
+    std::vector<std::vector<SlotTimes>> slots;  ///< by stage, in order
+    std::vector<double> idle_seconds;           ///< by stage: of the step
+};
+
+/// Runs the slots of all stages in their order; a slot begins when the stage is free and its input has
+/// arrived.
+///
+/// \param stages  by stage
+PipelineTimes pipeline_times(const schedule::Pipeline& pipeline, const std::vector<StageSlots>& stages);
+
+}  // namespace ziggurat::plan

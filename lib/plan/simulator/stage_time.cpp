@@ -1,0 +1,290 @@
+#include "plan/simulator/stage_time.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layout/stage_layers.hpp"
+#include "plan/cost/collective_cost.hpp"
+#include "plan/cost/op_costs.hpp"
+#include "plan/reduced_run.hpp"
+#include "plan/simulator/critical_path.hpp"
+#include "plan/simulator/step_simulation.hpp"
+#include "schedule/build_program.hpp"
+#include "schedule/model_layout.hpp"
+#include "spec/depths.hpp"
+#include "spec/stage_state.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using schedule::Engine;
+using schedule::ModelLayout;
+using schedule::Op;
+using schedule::Program;
+
+/// Layers of a chunk, and micro-batches, whose steady state is that of many. State that moves or is gathered
+/// ahead needs more of them.
+constexpr std::int64_t layers_at_rest = 2;
+constexpr std::int64_t layers_that_move = 12;
+constexpr std::int64_t layers_of_chunk_that_move = 4;
+constexpr std::int64_t micro_batches_at_rest = 3;
+constexpr std::int64_t micro_batches_that_move = 6;
+
+/// Returns the middle of some values.
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(values, middle);
+    return *middle;
+}
+
+/// Reads the durations of slots from a simulated step.
+class SlotReader {
+  public:
+    SlotReader(const Program& program, const ModelLayout& model, const SimulatedSteps& steps)
+        : program_{program}, steps_{steps}, chunk_of_unit_(model.table.units.size(), -1) {
+        for (std::size_t chunk = 0; chunk < model.chunk_units.size(); ++chunk) {
+            for (const auto unit : model.chunk_units[chunk]) {
+                chunk_of_unit_[static_cast<std::size_t>(static_cast<int>(unit))] = static_cast<int>(chunk);
+            }
+        }
+        made_.forward.resize(model.chunk_units.size());
+        made_.backward.resize(model.chunk_units.size());
+    }
+
+    StageSlots read() {
+        find_ends();
+        std::map<std::pair<int, bool>, std::vector<double>> durations;
+        double before = steps_.begin;
+        for (const auto& [slot, end] : ends_) {
+            durations[{slot.chunk, slot.is_forward}].push_back(std::max(end - before, 0.0));
+            before = std::max(end, before);
+        }
+        double of_slots = 0;
+        for (const auto& [key, values] : durations) {
+            const auto [chunk, is_forward] = key;
+            const double each = median(values);
+            (is_forward ? made_.forward : made_.backward).at(chunk) = each;
+            of_slots += each * static_cast<double>(values.size());
+        }
+        made_.others = std::max(steps_.step_seconds - of_slots, 0.0);
+        return std::move(made_);
+    }
+
+  private:
+    struct SlotKey {
+        int microbatch = 0;
+        int chunk = 0;
+        bool is_forward = true;
+
+        bool operator==(const SlotKey&) const = default;
+    };
+
+    /// Finds the end of each slot, in the order of the compute lane.
+    void find_ends() {
+        for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+            const auto& op = program_.ops[i];
+            const bool is_pass = program_.lanes[op.lane].engine == Engine::compute && op.microbatch >= 0 &&
+                                 op.unit >= 0 && op.direction != schedule::Direction::none;
+            const int chunk = is_pass ? chunk_of_unit_[static_cast<std::size_t>(static_cast<int>(op.unit))] : -1;
+            if (chunk < 0) {
+                continue;
+            }
+            const SlotKey key{op.microbatch, chunk, op.direction == schedule::Direction::forward};
+            const double end = steps_.times[steps_.step][0][i].end;
+            if (ends_.empty() || ends_.back().first != key) {
+                ends_.emplace_back(key, end);
+            }
+            ends_.back().second = std::max(ends_.back().second, end);
+        }
+    }
+
+    const Program& program_;
+    const SimulatedSteps& steps_;
+    std::vector<int> chunk_of_unit_;
+    std::vector<std::pair<SlotKey, double>> ends_;
+    StageSlots made_;
+};
+
+/// A function of two numbers of layers, as a straight line.
+struct Line {
+    std::int64_t few = 0;
+    std::int64_t more = 0;
+    std::int64_t wanted = 0;
+
+    double at(double of_few, double of_more) const {
+        const double slope = more > few ? (of_more - of_few) / static_cast<double>(more - few) : 0;
+        return std::max(0.0, of_more + slope * static_cast<double>(wanted - more));
+    }
+};
+
+/// Returns the run with `omitted` layers less on each virtual stage.
+spec::RunSpec without_layers(const spec::RunSpec& spec, std::int64_t omitted) {
+    auto made = spec;
+    made.parallel.stage_layers = layout::stage_layers(spec);
+    for (auto& layers : made.parallel.stage_layers) {
+        layers -= omitted;
+    }
+    made.model.layers -= omitted * std::ssize(made.parallel.stage_layers);
+    return made;
+}
+
+/// True if a layer's pass does not depend on those before it: nothing moves or is gathered ahead.
+bool is_at_rest(const spec::RunSpec& spec) {
+    return !spec::is_any_state_away(spec) && spec.sharding.parameters == 1 && spec.tiers.tiles.empty();
+}
+
+/// Time of a stage that is built with some layers.
+class BuiltStage {
+  public:
+    BuiltStage(const spec::RunSpec& spec, int rank, const Rates& rates) {
+        const ModelLayout model{spec, rank};
+        const auto program = schedule::build_timed(spec, model);
+        std::vector<SimulatedRank> ranks{{&program, op_seconds(program, spec, model, rates)}};
+        const auto steps = simulate_steps(ranks, rates);
+        slots = SlotReader{program, model, steps}.read();
+        add_lanes(program, ranks.front().seconds);
+        for (const auto& part : critical_path(ranks, steps)) {
+            const auto& op = program.ops[part.at.op];
+            path.add(op, work_of(op, program), part.seconds);
+        }
+        const auto micro_batches = static_cast<double>(spec.train.micro_batches);
+        for (auto* work : {&lanes, &path}) {
+            for (auto& [name, seconds] : work->of_microbatch) {
+                seconds /= micro_batches;
+            }
+        }
+        for (std::size_t i = 0; i < program.ops.size(); ++i) {
+            const auto& op = program.ops[i];
+            if (op.kind == schedule::OpKind::send && op.purpose == schedule::Purpose::pipeline) {
+                auto& message =
+                    op.direction == schedule::Direction::forward ? slots.to_next : slots.to_previous;
+                message = std::max(message, static_cast<double>(vector_bytes(op)));
+            }
+        }
+    }
+
+    /// Seconds by lane or kind of work.
+    struct Work {
+        void add(const Op& op, const std::string& name, double seconds) {
+            (op.microbatch >= 0 ? of_microbatch : of_step)[name] += seconds;
+        }
+
+        SecondsByWork of_microbatch;  ///< of each micro-batch
+        SecondsByWork of_step;        ///< of a step, in addition
+    };
+
+    StageSlots slots;  ///< messages in bytes, not seconds
+    Work lanes;
+    Work path;
+
+  private:
+    void add_lanes(const Program& program, const std::vector<double>& seconds) {
+        for (std::size_t i = 0; i < program.ops.size(); ++i) {
+            const auto& op = program.ops[i];
+            lanes.add(op, program.lanes[op.lane].name, seconds[i]);
+        }
+    }
+};
+
+SecondsByWork along(const Line& line, const SecondsByWork& few, const SecondsByWork& more) {
+    SecondsByWork made;
+    for (const auto& [work, seconds] : more) {
+        const auto known = few.find(work);
+        made[work] = line.at(known == few.end() ? 0 : known->second, seconds);
+    }
+    return made;
+}
+
+SecondsByWork whole_step(const Line& line,
+                         const BuiltStage::Work& few,
+                         const BuiltStage::Work& more,
+                         double micro_batches) {
+    auto made = along(line, few.of_step, more.of_step);
+    for (const auto& [work, seconds] : along(line, few.of_microbatch, more.of_microbatch)) {
+        made[work] += seconds * micro_batches;
+    }
+    return made;
+}
+
+StageTime extended(const spec::RunSpec& spec, const BuiltStage& few, const BuiltStage& more, const Line& line) {
+    StageTime made{.slots = more.slots, .lanes = {}, .path = {}};
+    for (std::size_t chunk = 0; chunk < made.slots.forward.size(); ++chunk) {
+        made.slots.forward[chunk] = line.at(few.slots.forward[chunk], more.slots.forward[chunk]);
+        made.slots.backward[chunk] = line.at(few.slots.backward[chunk], more.slots.backward[chunk]);
+    }
+    made.slots.others = line.at(few.slots.others, more.slots.others);
+    const auto micro_batches = static_cast<double>(spec.train.micro_batches);
+    made.lanes = whole_step(line, few.lanes, more.lanes, micro_batches);
+    made.path = whole_step(line, few.path, more.path, micro_batches);
+    return made;
+}
+
+/// Returns the ratio of the FLOP of all layers to those of the layers that are built.
+double computed_by_all(const ReducedRun& built, int rank) {
+    if (built.layers.is_whole()) {
+        return 1;
+    }
+    const auto program = schedule::build_timed(built.spec, ModelLayout{built.spec, rank});
+    double here = 0;
+    double all = 0;
+    for (const auto& op : program.ops) {
+        const bool is_of_layer = op.unit >= 1 && op.unit <= built.layers.size();
+        here += op.flops;
+        all += op.flops * (is_of_layer ? built.layers.represents(op.unit - 1) : 1);
+    }
+    return here > 0 ? all / here : 1;
+}
+
+void scale(StageTime& time, double factor) {
+    for (auto* seconds : {&time.slots.forward, &time.slots.backward}) {
+        for (auto& value : *seconds) {
+            value *= factor;
+        }
+    }
+    time.slots.others *= factor;
+    for (auto* works : {&time.lanes, &time.path}) {
+        for (auto& [work, seconds] : *works) {
+            seconds *= factor;
+        }
+    }
+}
+
+/// Numbers of layers of a virtual stage that are built: `few` and `more`, whole groups of recomputation.
+Line layers_to_build(const spec::RunSpec& spec, std::int64_t weight) {
+    std::int64_t every = 1;
+    for (const auto& state : spec::states_of_stages(spec)) {
+        every = std::max<std::int64_t>(every, state.recompute.every);
+    }
+    const auto that_move = spec.parallel.chunks_per_stage == 1 ? layers_that_move : layers_of_chunk_that_move;
+    const auto wanted = std::max<std::int64_t>(2, (is_at_rest(spec) ? layers_at_rest : that_move) / weight);
+    const auto more = std::max((wanted + every - 1) / every, std::int64_t{2}) * every;
+    return {more / every / 2 * every, more, std::ranges::min(layout::stage_layers(spec))};
+}
+
+}  // namespace
+
+StageTime stage_time(const spec::RunSpec& spec, int rank, const Rates& rates) {
+    const auto weight = weight_of_layer(spec);
+    const auto micro_batches = is_at_rest(spec) ? micro_batches_at_rest : micro_batches_that_move;
+    auto shorter = spec;
+    shorter.train.micro_batches =
+        std::min(spec.train.micro_batches, std::max<std::int64_t>(2, micro_batches / weight));
+    const auto line = layers_to_build(spec, weight);
+    if (RepresentativeLayers{spec}.are_identical() && line.wanted > line.more) {
+        const BuiltStage few{without_layers(shorter, line.wanted - line.few), rank, rates};
+        const BuiltStage more{without_layers(shorter, line.wanted - line.more), rank, rates};
+        return extended(spec, few, more, line);
+    }
+    const auto built = shortened(shorter, Size::of_search);
+    const BuiltStage all{built.spec, rank, rates};
+    auto made = extended(spec, all, all, {});
+    scale(made, computed_by_all(built, rank));
+    return made;
+}
+
+}  // namespace ziggurat::plan
