@@ -61,8 +61,9 @@ std::string time_text(const spec::RunSpec& run,
     const double flops =
         layout::flops_per_token(run) * step_tokens / *step_seconds / static_cast<double>(run.parallel.ranks);
     const double peak = spec::peak_of(machine);
-    const auto mfu = peak > 0 ? fmt::format(", mfu {:.1f}% of {}FLOP/s", 100 * flops / peak, format_count(peak))
-                              : std::string{};
+    const auto mfu = peak > 0
+                         ? fmt::format(", mfu {:.1f}% of {}FLOP/s", 100 * flops / peak, format_count(peak))
+                         : std::string{};
     return fmt::format(
         "time      estimated: a step takes {} at the rates of {}, all {} steps take {}{}\n"
         "speed     {} tok/s, {:.3g} TFLOP/s per rank{}\n",

@@ -35,9 +35,9 @@ StageSlots with_messages(StageSlots slots, const spec::RunSpec& spec, int stage,
         return mesh.neighbour(spec::Axis::pipeline, 0, (at + stages) % stages) / rates.ranks_per_node;
     };
     const auto seconds = [&](double bytes, int peer) {
-        return bytes > 0 ? message_seconds(static_cast<std::int64_t>(bytes),
-                                           node_of(stage) == node_of(peer), rates)
-                         : 0;
+        return bytes > 0
+                   ? message_seconds(static_cast<std::int64_t>(bytes), node_of(stage) == node_of(peer), rates)
+                   : 0;
     };
     slots.to_next = seconds(slots.to_next, stage + 1);
     slots.to_previous = seconds(slots.to_previous, stage - 1);
@@ -60,9 +60,10 @@ PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& mac
         slots.push_back(with_messages(made.stages[kind_of[static_cast<std::size_t>(stage)]].time.slots, spec,
                                       stage, rates));
     }
-    made.pipeline = pipeline_times({spec.parallel.pipeline_schedule, spec.parallel.stages,
-                                    spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
-                                   slots);
+    made.pipeline =
+        pipeline_times({spec.parallel.pipeline_schedule, spec.parallel.stages, spec.parallel.chunks_per_stage,
+                        static_cast<int>(spec.train.micro_batches)},
+                       slots);
     made.step_seconds = made.pipeline.step_seconds;
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
         made.stages[kind].idle_seconds = made.pipeline.idle_seconds.at(static_cast<std::size_t>(kinds[kind]));

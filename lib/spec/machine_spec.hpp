@@ -16,8 +16,8 @@ constexpr std::int64_t unknown_space = std::numeric_limits<std::int64_t>::max();
 
 /// Rate of matrix products [m, k] x [k, n] in one number type.
 ///
-/// A product runs at flops x m / (m + half_m) x n / (n + half_n) x k / (k + half_k). An extent that equals its
-/// half reaches half of the rate; short extents leave tiles, blocks and pipelines of a processor unused.
+/// A product runs at flops x m / (m + half_m) x n / (n + half_n) x k / (k + half_k). An extent that equals
+/// its half reaches half of the rate; short extents leave tiles, blocks and pipelines of a processor unused.
 struct ProductRate {
     double flops = 0;  ///< FLOP/s of a rank with large extents; 0: unknown
     double half_m = 0;
@@ -37,7 +37,6 @@ struct AttentionRate {
 
 /// Kinds of kernels that read and write every element one time, and compute little with it.
 enum class Sweep { norm, activation, rotation, residual, embedding, loss, sum, squares };
-
 
 constexpr const char* to_string(Sweep sweep) {
     switch (sweep) {
@@ -112,8 +111,8 @@ struct MachineSpec {
     double host_bandwidth = 0;    ///< bytes/s of a node's memory
     double update_rate = 0;       ///< parameters/s that a node's cores update with AdamW
     double op_overhead = 0;       ///< seconds that each kernel or host op adds to its lane
-    LinkRate node_link = {};           ///< between ranks of a node
-    LinkRate network_link = {};        ///< between nodes
+    LinkRate node_link = {};      ///< between ranks of a node
+    LinkRate network_link = {};   ///< between nodes
 
     // Transfer parameters with the highest throughput to and from a node's NVMe disks; 0: unknown.
     std::int64_t nvme_block_bytes = 0;

@@ -28,8 +28,9 @@ bool is_name(const std::string& name_or_file) {
 bool is_complete(const Values& values, Diagnostics& found) {
     bool complete = true;
     for (const Row& row : machine_schema().rows()) {
-        const bool is_needed = row.fallback == nullptr && (std::string_view{row.path} != "device_memory" ||
-                                                           values.boolean("has_device"));
+        const bool is_needed =
+            has_value(row.type) && row.fallback == nullptr &&
+            (std::string_view{row.path} != "device_memory" || values.boolean("has_device"));
         if (is_needed && !values.has(row.path) && !values.is_bad(row.path)) {
             found.error(values.location(row.path), fmt::format("missing key '{}'", row.path), row.doc,
                         "Add it.");

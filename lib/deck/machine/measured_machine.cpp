@@ -77,10 +77,9 @@ void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnosti
 
 std::string machine_text(const spec::MachineSpec& machine) {
     auto text =
-        fmt::format(
-            "machine_version: {}\nname: {}\nhas_device: {}\nranks_per_node: {}\ncores_per_node: {}\n",
-            machine_version, write_text(machine.name), machine.has_device, machine.ranks_per_node,
-            machine.cores_per_node) +
+        fmt::format("machine_version: {}\nname: {}\nhas_device: {}\nranks_per_node: {}\ncores_per_node: {}\n",
+                    machine_version, write_text(machine.name), machine.has_device, machine.ranks_per_node,
+                    machine.cores_per_node) +
         line("device_memory", write_bytes(machine.device_bytes), machine.has_device) +
         line("device_multiprocessors", std::to_string(machine.device_multiprocessors),
              machine.device_multiprocessors > 0) +

@@ -42,7 +42,9 @@ double collective_seconds(OpKind kind, std::int64_t bytes, const GroupShape& sha
     const double outside =
         is_within_node ? 0 : sent(shape.nodes) / (shape.min_on_node * rates.network_link.bandwidth);
     // Messages between nodes take their latency, those within a node theirs.
-    const auto hops = [&](double members) { return std::min(members - 1, 2 * std::ceil(std::log2(members))); };
+    const auto hops = [&](double members) {
+        return std::min(members - 1, 2 * std::ceil(std::log2(members)));
+    };
     const double latency =
         is_within_node ? hops(shape.members) * rates.node_link.latency
                        : hops(shape.nodes) * rates.network_link.latency +

@@ -76,8 +76,7 @@ class OpCosts {
         for (const auto& operand : op.writes) {
             bytes += static_cast<double>(operand.bytes());
         }
-        const double rate =
-            is_on_host_lane(op) ? rates_.host_memory : rates_.of(spec::Sweep::sum, true);
+        const double rate = is_on_host_lane(op) ? rates_.host_memory : rates_.of(spec::Sweep::sum, true);
         return rates_.op_overhead + times * bytes / rate;
     }
 
@@ -106,8 +105,7 @@ class OpCosts {
         for (const auto& operand : op.reads) {
             bytes += operand.role == Role::gradient ? static_cast<double>(operand.bytes()) : 0;
         }
-        const double rate =
-            is_on_host_lane(op) ? rates_.host_memory : rates_.of(spec::Sweep::squares, true);
+        const double rate = is_on_host_lane(op) ? rates_.host_memory : rates_.of(spec::Sweep::squares, true);
         return rates_.op_overhead + bytes / rate;
     }
 
@@ -123,8 +121,9 @@ class OpCosts {
             return by_bytes(op, 2);
         }
         const bool is_on_host = is_on_host_lane(op) || !rates_.has_device;
-        const double seconds = is_on_host && rates_.updates > 0 ? parameters / rates_.updates
-                                                                : parameters * bytes_of_update / memory_of(op);
+        const double seconds = is_on_host && rates_.updates > 0
+                                   ? parameters / rates_.updates
+                                   : parameters * bytes_of_update / memory_of(op);
         return rates_.op_overhead + seconds;
     }
 

@@ -20,8 +20,7 @@ double efficiency(double extent, double half) {
 ProductExtents product_of(const Op& op, const layout::Phase& phase) {
     const auto rows = static_cast<double>(op.row_end - op.row_begin);
     const auto in = static_cast<double>(phase.in);
-    const auto out =
-        static_cast<double>(op.column_end > 0 ? op.column_end - op.column_begin : phase.out);
+    const auto out = static_cast<double>(op.column_end > 0 ? op.column_end - op.column_begin : phase.out);
     switch (op.direction) {
         case Direction::backward_input:
             return {rows, in, out};

@@ -48,27 +48,27 @@ Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     const double out = known(machine.device_to_host_rate, usual_link);
     const auto products = products_of(spec, machine);
     const double attention = usual_attention * products.flops;
-    return {.products = products,
-            .attention = {known(machine.attention.forward_flops, attention),
-                          known(machine.attention.backward_flops, attention)},
-            .sweeps = machine.sweeps,
-            .memory = known(machine.device_bandwidth,
-                            machine.has_device ? usual_memory_of_device : usual_memory),
-            .updates = machine.update_rate / ranks,
-            .host_memory = known(machine.host_bandwidth / ranks, usual_memory),
-            .op_overhead = machine.op_overhead,
-            .nvme_read = at_most(highest.nvme_read, read),
-            .nvme_write = at_most(highest.nvme_write, write),
-            .host_to_device = at_most(highest.host_to_device, in),
-            .device_to_host = at_most(highest.device_to_host, out),
-            .control_to_device = in,
-            .control_to_host = out,
-            .node_link = link_of_rank(machine.node_link),
-            .network_link = link_of_rank(machine.network_link),
-            .ranks_per_node = std::max(spec.parallel.ranks_per_node, 1),
-            .layer_forward = highest.compute,
-            .has_device = machine.has_device,
-            .has_shared_disks = highest.nvme_read <= 0 && highest.nvme_write <= 0};
+    return {
+        .products = products,
+        .attention = {known(machine.attention.forward_flops, attention),
+                      known(machine.attention.backward_flops, attention)},
+        .sweeps = machine.sweeps,
+        .memory = known(machine.device_bandwidth, machine.has_device ? usual_memory_of_device : usual_memory),
+        .updates = machine.update_rate / ranks,
+        .host_memory = known(machine.host_bandwidth / ranks, usual_memory),
+        .op_overhead = machine.op_overhead,
+        .nvme_read = at_most(highest.nvme_read, read),
+        .nvme_write = at_most(highest.nvme_write, write),
+        .host_to_device = at_most(highest.host_to_device, in),
+        .device_to_host = at_most(highest.device_to_host, out),
+        .control_to_device = in,
+        .control_to_host = out,
+        .node_link = link_of_rank(machine.node_link),
+        .network_link = link_of_rank(machine.network_link),
+        .ranks_per_node = std::max(spec.parallel.ranks_per_node, 1),
+        .layer_forward = highest.compute,
+        .has_device = machine.has_device,
+        .has_shared_disks = highest.nvme_read <= 0 && highest.nvme_write <= 0};
 }
 
 spec::MachineSpec throttled(spec::MachineSpec machine, const spec::RunSpec& spec) {

@@ -12,7 +12,7 @@ struct Rates {
     spec::ProductRate products{.flops = 1};  ///< in the compute type
     spec::AttentionRate attention{1, 1};
     EnumArray<spec::Sweep, spec::SweepRate> sweeps = {};  ///< 0: `memory`
-    double memory = 1;   ///< bytes/s of kernels on the compute lane
+    double memory = 1;                                    ///< bytes/s of kernels on the compute lane
     double updates = 0;  ///< parameters/s of AdamW on the host; 0: by bytes, at `host_memory`
     double host_memory = 1;
     /// Seconds that each kernel of a device, or each op on the host, adds to its lane.

@@ -14,7 +14,10 @@ namespace ziggurat::plan {
 spec::Sweep sweep_of(layout::PhaseKind phase);
 
 /// Returns the seconds in which the kernels of one op move their bytes, without products and attention.
-double sweep_seconds(std::span<const KernelUse> kernels, spec::Sweep sweep, bool is_forward, const Rates& rates);
+double sweep_seconds(std::span<const KernelUse> kernels,
+                     spec::Sweep sweep,
+                     bool is_forward,
+                     const Rates& rates);
 
 /// Returns the seconds that the launches of kernels add.
 double launch_seconds(std::span<const KernelUse> kernels, const Rates& rates);

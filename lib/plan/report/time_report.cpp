@@ -83,9 +83,10 @@ std::string time_table(const PlannedTime& time) {
             }
         }
         const bool is_pipeline = time.pipeline.slots.size() > 1;
-        text += fmt::format("{:<10}{}{}\n", is_pipeline ? fmt::format("stage {}", stage.stage) : "lanes",
-                            fmt::join(parts, ", "),
-                            is_pipeline ? fmt::format("; waits {}", format_duration(stage.idle_seconds)) : "");
+        text +=
+            fmt::format("{:<10}{}{}\n", is_pipeline ? fmt::format("stage {}", stage.stage) : "lanes",
+                        fmt::join(parts, ", "),
+                        is_pipeline ? fmt::format("; waits {}", format_duration(stage.idle_seconds)) : "");
     }
     return text;
 }
@@ -105,8 +106,8 @@ std::string time_as_json(const PlannedTime& time,
         "{{\"step_s\": {:.9g}, \"tokens_per_s\": {:.9g}, \"tokens_per_s_per_rank\": {:.9g}, "
         "\"model_flops_per_s_per_rank\": {:.9g}, \"mfu\": {}, \"bubble\": {:.6g}, \"stages\": [{}]}}\n",
         time.step_seconds, tokens_per_s, tokens_per_s / spec.parallel.ranks, flops,
-        peak > 0 ? fmt::format("{:.6g}", flops / peak) : "null", time.bound().idle_seconds / time.step_seconds,
-        fmt::join(stages, ", "));
+        peak > 0 ? fmt::format("{:.6g}", flops / peak) : "null",
+        time.bound().idle_seconds / time.step_seconds, fmt::join(stages, ", "));
 }
 
 }  // namespace ziggurat::plan

@@ -21,6 +21,8 @@ std::string bound_text(const PlannedTime& time);
 ///      "mfu": share or null, "bubble": share,
 ///      "stages": [{"stage": n, "others_s": s, "idle_s": s, "forward_s": [s ...], "backward_s": [s ...],
 ///                  "lanes": {name: s}, "path": {work: s}}]}
-std::string time_as_json(const PlannedTime& time, const spec::RunSpec& spec, const spec::MachineSpec& machine);
+std::string time_as_json(const PlannedTime& time,
+                         const spec::RunSpec& spec,
+                         const spec::MachineSpec& machine);
 
 }  // namespace ziggurat::plan

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,9 +37,16 @@ constexpr std::int64_t layers_of_chunk_that_move = 4;
 constexpr std::int64_t micro_batches_at_rest = 3;
 constexpr std::int64_t micro_batches_that_move = 6;
 
-/// Returns the middle of some values.
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+/// Returns the middle of some values, or the smaller one of the two in the middle.
+double lower_median(std::vector<double> values) {
+    const auto middle = values.begin() + (std::ssize(values) - 1) / 2;
+    std::ranges::nth_element(values, middle);
+    return *middle;
+}
+
+/// Returns the middle of some values, or the larger one of the two in the middle.
+double upper_median(std::vector<double> values) {
+    const auto middle = values.begin() + std::ssize(values) / 2;
     std::ranges::nth_element(values, middle);
     return *middle;
 }
@@ -67,7 +76,7 @@ class SlotReader {
         double of_slots = 0;
         for (const auto& [key, values] : durations) {
             const auto [chunk, is_forward] = key;
-            const double each = median(values);
+            const double each = upper_median(values);
             (is_forward ? made_.forward : made_.backward).at(chunk) = each;
             of_slots += each * static_cast<double>(values.size());
         }
@@ -85,16 +94,25 @@ class SlotReader {
     };
 
     /// Finds the end of each slot, in the order of the compute lane.
+    ///
+    /// The head computes logits and gradients in turn, block by block; all ops after the first backward of a
+    /// micro-batch count as backward.
     void find_ends() {
+        std::set<std::pair<int, int>> has_turned;
         for (std::size_t i = 0; i < program_.ops.size(); ++i) {
             const auto& op = program_.ops[i];
-            const bool is_pass = program_.lanes[op.lane].engine == Engine::compute && op.microbatch >= 0 &&
-                                 op.unit >= 0 && op.direction != schedule::Direction::none;
-            const int chunk = is_pass ? chunk_of_unit_[static_cast<std::size_t>(static_cast<int>(op.unit))] : -1;
+            const bool is_pass =
+                (op.kind == schedule::OpKind::compute || op.kind == schedule::OpKind::loss) &&
+                op.microbatch >= 0 && op.unit >= 0;
+            const int chunk =
+                is_pass ? chunk_of_unit_[static_cast<std::size_t>(static_cast<int>(op.unit))] : -1;
             if (chunk < 0) {
                 continue;
             }
-            const SlotKey key{op.microbatch, chunk, op.direction == schedule::Direction::forward};
+            if (op.direction != schedule::Direction::forward) {
+                has_turned.insert({op.microbatch, chunk});
+            }
+            const SlotKey key{op.microbatch, chunk, !has_turned.contains({op.microbatch, chunk})};
             const double end = steps_.times[steps_.step][0][i].end;
             if (ends_.empty() || ends_.back().first != key) {
                 ends_.emplace_back(key, end);
@@ -141,7 +159,8 @@ bool is_at_rest(const spec::RunSpec& spec) {
 /// Time of a stage that is built with some layers.
 class BuiltStage {
   public:
-    BuiltStage(const spec::RunSpec& spec, int rank, const Rates& rates) {
+    BuiltStage(const spec::RunSpec& spec, int rank, const Rates& rates)
+        : micro_batches{spec.train.micro_batches} {
         const ModelLayout model{spec, rank};
         const auto program = schedule::build_timed(spec, model);
         std::vector<SimulatedRank> ranks{{&program, op_seconds(program, spec, model, rates)}};
@@ -151,12 +170,6 @@ class BuiltStage {
         for (const auto& part : critical_path(ranks, steps)) {
             const auto& op = program.ops[part.at.op];
             path.add(op, work_of(op, program), part.seconds);
-        }
-        const auto micro_batches = static_cast<double>(spec.train.micro_batches);
-        for (auto* work : {&lanes, &path}) {
-            for (auto& [name, seconds] : work->of_microbatch) {
-                seconds /= micro_batches;
-            }
         }
         for (std::size_t i = 0; i < program.ops.size(); ++i) {
             const auto& op = program.ops[i];
@@ -169,15 +182,34 @@ class BuiltStage {
     }
 
     /// Seconds by lane or kind of work.
-    struct Work {
+    class Work {
+      public:
         void add(const Op& op, const std::string& name, double seconds) {
-            (op.microbatch >= 0 ? of_microbatch : of_step)[name] += seconds;
+            auto& known = by_microbatch_[name];
+            known.resize(std::max(known.size(), static_cast<std::size_t>(std::max(op.microbatch, 0)) + 1));
+            known[static_cast<std::size_t>(std::max(op.microbatch, 0))] += seconds;
         }
 
-        SecondsByWork of_microbatch;  ///< of each micro-batch
-        SecondsByWork of_step;        ///< of a step, in addition
+        /// Returns the seconds of a step with `wanted` micro-batches, of which `built` are known.
+        ///
+        /// The middle micro-batch stands for those that are not built: others may gather or reduce for the
+        /// step.
+        SecondsByWork of_step(std::int64_t built, std::int64_t wanted) const {
+            SecondsByWork made;
+            for (auto [name, seconds] : by_microbatch_) {
+                seconds.resize(static_cast<std::size_t>(built));
+                const double all = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+                made[name] = all + lower_median(seconds) * static_cast<double>(wanted - built);
+            }
+            return made;
+        }
+
+      private:
+        std::map<std::string, std::vector<double>>
+            by_microbatch_;  ///< work of the step counts with the first
     };
 
+    std::int64_t micro_batches = 1;
     StageSlots slots;  ///< messages in bytes, not seconds
     Work lanes;
     Work path;
@@ -200,27 +232,21 @@ SecondsByWork along(const Line& line, const SecondsByWork& few, const SecondsByW
     return made;
 }
 
-SecondsByWork whole_step(const Line& line,
-                         const BuiltStage::Work& few,
-                         const BuiltStage::Work& more,
-                         double micro_batches) {
-    auto made = along(line, few.of_step, more.of_step);
-    for (const auto& [work, seconds] : along(line, few.of_microbatch, more.of_microbatch)) {
-        made[work] += seconds * micro_batches;
-    }
-    return made;
-}
-
-StageTime extended(const spec::RunSpec& spec, const BuiltStage& few, const BuiltStage& more, const Line& line) {
+StageTime extended(const spec::RunSpec& spec,
+                   const BuiltStage& few,
+                   const BuiltStage& more,
+                   const Line& line) {
     StageTime made{.slots = more.slots, .lanes = {}, .path = {}};
     for (std::size_t chunk = 0; chunk < made.slots.forward.size(); ++chunk) {
         made.slots.forward[chunk] = line.at(few.slots.forward[chunk], more.slots.forward[chunk]);
         made.slots.backward[chunk] = line.at(few.slots.backward[chunk], more.slots.backward[chunk]);
     }
     made.slots.others = line.at(few.slots.others, more.slots.others);
-    const auto micro_batches = static_cast<double>(spec.train.micro_batches);
-    made.lanes = whole_step(line, few.lanes, more.lanes, micro_batches);
-    made.path = whole_step(line, few.path, more.path, micro_batches);
+    const auto of_step = [&](const BuiltStage::Work& work) {
+        return work.of_step(more.micro_batches, spec.train.micro_batches);
+    };
+    made.lanes = along(line, of_step(few.lanes), of_step(more.lanes));
+    made.path = along(line, of_step(few.path), of_step(more.path));
     return made;
 }
 

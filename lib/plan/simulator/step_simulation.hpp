@@ -46,8 +46,8 @@ struct SimulatedSteps {
     double step_seconds = 0;  ///< of a step in the steady state
     // The first step in the steady state; ops of other lanes may end after it.
     int step = 0;
-    double begin = 0;  ///< on the first rank
-    double end = 0;    ///< on the last rank
+    double begin = 0;                                      ///< on the first rank
+    double end = 0;                                        ///< on the last rank
     std::vector<std::vector<std::vector<OpTimes>>> times;  ///< by step, rank and op
 
     const OpTimes& of(const OpInstance& at) const { return times.at(at.step).at(at.rank).at(at.op); }

@@ -103,7 +103,7 @@ TEST(ChooseDepths, LooksAtEveryStage) {
             deep.overlap.prefetch = depth;
             seconds[static_cast<std::size_t>(depth)] =
                 step_seconds(schedule::build_program(deep, 2, schedule::Variant::train), deep,
-                        schedule::ModelLayout{deep, 2}, rates);
+                             schedule::ModelLayout{deep, 2}, rates);
         }
         const auto best = *std::min_element(seconds.begin() + 1, seconds.end());
         needs_more_than_usual = needs_more_than_usual || seconds[2] > 1.03 * best;
@@ -135,7 +135,7 @@ TEST(ChooseDepths, ReadsStatesDuringBackwardWhereTheDiskIsIdleThen) {
         auto with = spec;
         with.overlap.optimizer_prefetch = depth;
         return step_seconds(schedule::build_program(with, 0, schedule::Variant::train), with,
-                        schedule::ModelLayout{with, 0}, rates);
+                            schedule::ModelLayout{with, 0}, rates);
     };
     const auto rates = rates_with(2);
     const auto found = choose_depths(spec, {}, open, rates);

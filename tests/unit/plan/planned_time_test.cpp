@@ -33,7 +33,11 @@ struct Layout {
 };
 
 /// A run of `layers` layers and `micro_batches` micro-batches on data x tensor x stages ranks.
-spec::RunSpec run_of(const std::string& family, int data, int tensor, int stages, std::int64_t layers,
+spec::RunSpec run_of(const std::string& family,
+                     int data,
+                     int tensor,
+                     int stages,
+                     std::int64_t layers,
                      std::int64_t micro_batches) {
     auto spec = test::small_spec(family, data);
     spec.model.layers = layers;
@@ -68,8 +72,9 @@ std::vector<Layout> layouts() {
     }
     for (const int stages : {2, 4}) {
         for (const std::int64_t micro_batches : {4, 12}) {
-            made.push_back({std::to_string(stages) + " stages, micro-batches " + std::to_string(micro_batches),
-                            run_of("gpt2", 1, 1, stages, 3 * stages, micro_batches)});
+            made.push_back(
+                {std::to_string(stages) + " stages, micro-batches " + std::to_string(micro_batches),
+                 run_of("gpt2", 1, 1, stages, 3 * stages, micro_batches)});
         }
     }
     for (const int chunks : {2, 3}) {
@@ -123,6 +128,23 @@ TEST(PlannedTime, AgreesWithASimulationOfAllRanks) {
         const double planned = planned_time(spec, machine()).step_seconds;
         const double simulated = simulated_step_seconds(spec, machine());
         EXPECT_NEAR(planned, simulated, 0.02 * simulated) << name << ": " << planned / simulated;
+    }
+}
+
+TEST(PlannedTime, CountsEveryMicroBatchIfLinksBoundTheStep) {
+    auto slow = machine();
+    slow.node_link.bandwidth /= 20;
+    slow.network_link.bandwidth /= 20;
+    for (const int zero : {2, 3}) {
+        auto spec = run_of("llama", 4, 1, 1, 20, 9);
+        shard(spec, zero);
+        spec.sharding.reduce = spec::ReducePlan::each_microbatch;
+        const auto planned = planned_time(spec, slow);
+        const double simulated = simulated_step_seconds(spec, slow);
+        EXPECT_NEAR(planned.step_seconds, simulated, 0.02 * simulated) << zero;
+        for (const auto& [lane, seconds] : planned.bound().time.lanes) {
+            EXPECT_LE(seconds, 1.02 * planned.step_seconds) << lane << " works for longer than the step";
+        }
     }
 }
 

@@ -38,9 +38,8 @@ TEST(TimeToTrain, GoesOnForWhatIsNotPlanned) {
     const auto seconds = planned_step_seconds(spec, machine);
 
     ASSERT_TRUE(seconds.has_value());
-    const auto whole =
-        step_seconds(schedule::build_program(spec, 0, schedule::Variant::train), spec,
-                     schedule::ModelLayout{spec, 0}, rates_of(spec, machine));
+    const auto whole = step_seconds(schedule::build_program(spec, 0, schedule::Variant::train), spec,
+                                    schedule::ModelLayout{spec, 0}, rates_of(spec, machine));
     EXPECT_NEAR(*seconds, whole, 0.01 * whole);
 }
 
