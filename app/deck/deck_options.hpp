@@ -31,6 +31,8 @@ struct CheckOptions : Options, PlannedJob {
 
 struct PlanOptions : Options, PlannedJob {
     bool time = false;                       ///< print only the planned time of a step
+    bool search = false;                     ///< search for the fastest layout that fits
+    std::string write;                       ///< file for the deck of the fastest layout; empty: none
     bool program = false;                    ///< print the step program, not a summary
     int rank = 0;                            ///< rank whose program is printed
     std::string variant = "train";           ///< variant of the program: train or evaluate

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "app/command_line/option_rows.hpp"
 #include "app/deck/deck_options.hpp"
@@ -125,14 +126,21 @@ std::string problem_of_plan(const PlanOptions& options, const GivenOptions& give
     if (const auto problem = problem_of_job(options); !problem.empty()) {
         return problem;
     }
-    for (const char* option :
-         {"--rank", "--variant", "--unit", "--lane", "--kind", "--ops", "--all"}) {
+    for (const char* option : {"--rank", "--variant", "--unit", "--lane", "--kind", "--ops", "--all"}) {
         if (given.has(option) && !given.has("--program")) {
             return fmt::format("{} selects ops of a step program. Add --program.", option);
         }
     }
-    if (given.has("--time") && given.has("--program")) {
-        return "--time and --program exclude each other. Leave out one of them.";
+    for (const auto& [one, other] : {std::pair{"--time", "--program"},
+                                     {"--search", "--program"},
+                                     {"--search", "--time"},
+                                     {"--search", "--json"}}) {
+        if (given.has(one) && given.has(other)) {
+            return fmt::format("{} and {} exclude each other. Leave out one of them.", one, other);
+        }
+    }
+    if (given.has("--write") && !given.has("--search")) {
+        return "--write stores the deck of the fastest layout. Add --search.";
     }
     if (given.has("--json") && !given.has("--time") && !given.has("--program")) {
         return "--json prints a step program or the time of a step. Add --program or --time.";
@@ -219,6 +227,12 @@ CommandRowOf<PlanOptions> plan_row() {
         .options = {ranks_row(), nodes_row(), machine_row(&PlannedJob::machine),
                     flag("--time", &PlanOptions::time,
                          "print only the time of a step and what it consists of, without memory"),
+                    flag(
+                        "--search", &PlanOptions::search,
+                        "search for the fastest layouts that fit: degrees, schedule, ZeRO stage, micro-batch "
+                        "and recomputation"),
+                    text_option("--write", "FILE", &PlanOptions::write, "a file",
+                                "with --search: write the deck of the fastest layout"),
                     flag("--program", &PlanOptions::program,
                          "print the step program of a rank: a summary (on GPUs with kernel launches and "
                          "bytes), or selected ops"),
@@ -234,12 +248,15 @@ CommandRowOf<PlanOptions> plan_row() {
                                 "print ops of a kind: compute, all_gather, update ..."),
                     ops_row(), flag("--all", &PlanOptions::all, "print every op"),
                     flag("--json", &PlanOptions::json, "print every op, or the time, as JSON")},
-        .examples = {{"ziggurat plan decks/systems/gpipe-84b.yaml --machine dgx-a100 --nodes 16",
-                      "does it fit on that machine, and how long does it take?"},
-                     {"ziggurat plan decks/quickstart.yaml --ranks 2 --program",
-                      "summary of rank 0's program, by unit and lane"},
-                     {"ziggurat plan decks/quickstart.yaml --ranks 2 --program --rank 1 --lane collective",
-                      "collectives of rank 1"}},
+        .examples =
+            {{"ziggurat plan decks/systems/gpipe-84b.yaml --machine dgx-a100 --nodes 16",
+              "does it fit on that machine, and how long does it take?"},
+             {"ziggurat plan decks/llama-70b.yaml --machine dgx-h100 --nodes 8 --search --write fast.yaml",
+              "the ten fastest layouts that fit; the first one as a deck"},
+             {"ziggurat plan decks/quickstart.yaml --ranks 2 --program",
+              "summary of rank 0's program, by unit and lane"},
+             {"ziggurat plan decks/quickstart.yaml --ranks 2 --program --rank 1 --lane collective",
+              "collectives of rank 1"}},
         .problem = problem_of_plan};
 }
 

@@ -13,6 +13,7 @@
 #include "app/deck/deck_options.hpp"
 #include "app/deck/epochs.hpp"
 #include "app/deck/job_size.hpp"
+#include "app/deck/plan_search.hpp"
 #include "app/deck/plan_summary.hpp"
 #include "app/deck/planning_progress.hpp"
 #include "app/output/output_style.hpp"
@@ -203,6 +204,9 @@ int plan(const PlanOptions& options) {
     }
     if (!loaded.ok()) {
         return loaded.found.exit_code();
+    }
+    if (options.search) {
+        return search_and_print(options, loaded, load, progress);
     }
     if (options.time) {
         return print_time(options, loaded);

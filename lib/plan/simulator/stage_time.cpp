@@ -151,9 +151,13 @@ spec::RunSpec without_layers(const spec::RunSpec& spec, std::int64_t omitted) {
     return made;
 }
 
-/// True if a layer's pass does not depend on those before it: nothing moves or is gathered ahead.
+/// True if a layer's pass does not depend on those before it: nothing moves, is gathered ahead, or is
+/// reduced during later micro-batches.
 bool is_at_rest(const spec::RunSpec& spec) {
-    return !spec::is_any_state_away(spec) && spec.sharding.parameters == 1 && spec.tiers.tiles.empty();
+    const auto& sharding = spec.sharding;
+    const bool reduces_at_end = spec.parallel.data == 1 || sharding.reduce == spec::ReducePlan::at_end;
+    return !spec::is_any_state_away(spec) && sharding.parameters == 1 && reduces_at_end &&
+           spec.tiers.tiles.empty();
 }
 
 /// Time of a stage that is built with some layers.

@@ -1,0 +1,155 @@
+#include "app/deck/plan_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/deck/planning_progress.hpp"
+#include "app/output/atomic_file.hpp"
+#include "app/output/time_text.hpp"
+#include "base/error.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
+#include "layout/counts.hpp"
+#include "plan/layouts/layout_search.hpp"
+#include "plan/plan_run.hpp"
+#include "plan/report/time_report.hpp"
+#include "plan/search/remedies.hpp"
+#include "plan/time_to_train.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+constexpr int deck_is_wrong = static_cast<int>(ErrorKind::deck);
+constexpr int does_not_fit = static_cast<int>(ErrorKind::resource);
+constexpr std::size_t num_shown = 10;
+constexpr const char* remedy = "Give a file in a folder that you can write to.";
+
+void print(std::FILE* stream, const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stream);
+}
+
+/// A layout as the deck that would start it.
+struct LayoutDeck {
+    std::string overrides;
+    deck::LoadedDeck deck;
+    plan::PlannedTime time;
+    std::int64_t device_bytes = 0;
+};
+
+double mfu_of(const spec::RunSpec& run, const spec::MachineSpec& machine, double step_seconds) {
+    const auto tokens = static_cast<double>(run.train.global_batch * run.data.seq);
+    const double flops = layout::flops_per_token(run) * tokens / step_seconds / run.parallel.ranks;
+    const double peak = spec::peak_of(machine);
+    return peak > 0 ? flops / peak : 0;
+}
+
+std::string row(std::size_t place, const LayoutDeck& found, const spec::MachineSpec& machine) {
+    return fmt::format("{:>5} {:>10} {:>6.1f}% {:>10} {}\n{:>36}{}\n", place,
+                       format_duration(found.time.step_seconds),
+                       100 * mfu_of(found.deck.run, machine, found.time.step_seconds),
+                       format_bytes(found.device_bytes), found.overrides, "", plan::bound_text(found.time));
+}
+
+/// Loads the decks of the layouts, the fastest first. Layouts that a rule refuses are left out.
+std::vector<LayoutDeck> as_decks(const PlanOptions& options,
+                                 const deck::LoadOptions& load,
+                                 const plan::LayoutSearch& search,
+                                 const spec::RunSpec& run,
+                                 std::int64_t& refused) {
+    std::vector<LayoutDeck> decks;
+    for (const auto& found : search.best) {
+        auto overrides = options.overrides;
+        for (auto& value : plan::override_list(found.choice, run)) {
+            overrides.push_back(std::move(value));
+        }
+        LayoutDeck made{.overrides = plan::overrides_of(found.choice, run),
+                        .deck = deck::load(options.deck, overrides, load),
+                        .time = {},
+                        .device_bytes = found.footprint.needed[0]};
+        if (!made.deck.ok()) {
+            ++refused;
+            continue;
+        }
+        made.time = plan::planned_time(made.deck.run, made.deck.machine);
+        decks.push_back(std::move(made));
+    }
+    std::ranges::stable_sort(decks, {}, [](const LayoutDeck& one) { return one.time.step_seconds; });
+    return decks;
+}
+
+int report_none_fits(const plan::LayoutSearch& search, const deck::LoadedDeck& loaded) {
+    if (!search.smallest) {
+        print(stderr,
+              "ziggurat: error: no layout fits: the state and the activations of each one are larger than a "
+              "device. Use more ranks, or move state away with tiers.home.\n");
+        return does_not_fit;
+    }
+    const auto& smallest = *search.smallest;
+    const auto run = plan::with_layout(loaded.run, smallest.choice);
+    auto text = fmt::format("ziggurat: error: no layout fits: the one that needs least lacks {}:{}\n",
+                            format_bytes(smallest.footprint.total_lack()),
+                            plan::overrides_of(smallest.choice, loaded.run));
+    const auto planned = plan::plan_run(run, loaded.machine);
+    constexpr std::size_t num_remedies = 3;
+    std::size_t shown = 0;
+    for (const auto& change : plan::find_remedies(run, loaded.machine, planned)) {
+        if (shown++ < num_remedies) {
+            text += fmt::format("  {} with{}\n", change.fits ? "It fits" : "It needs less, but does not fit,",
+                                change.overrides);
+        }
+    }
+    print(stderr, text);
+    return does_not_fit;
+}
+
+}  // namespace
+
+int search_and_print(const PlanOptions& options,
+                     const deck::LoadedDeck& loaded,
+                     const deck::LoadOptions& load,
+                     Progress& progress) {
+    const auto& run = loaded.run;
+    if (!plan::missing_rates(run, loaded.machine).empty()) {
+        print(stderr, time_text(run, loaded.machine, std::nullopt));
+        return deck_is_wrong;
+    }
+    if (!options.write.empty()) {
+        expect_writable(options.write, remedy);
+    }
+    plan::LayoutSearch search;
+    std::vector<LayoutDeck> decks;
+    std::int64_t refused = 0;
+    double own_seconds = 0;
+    {
+        const PlanningProgress watched{progress};
+        search = plan::search_layouts(run, loaded.machine, num_shown, watched.watch());
+        decks = as_decks(options, load, search, run, refused);
+        own_seconds = plan::planned_time(run, loaded.machine).step_seconds;
+    }
+    print(stdout, plan::search_text(search));
+    if (refused > 0) {
+        print(stdout,
+              fmt::format("          {} of the fastest are not valid as decks and are left out\n", refused));
+    }
+    if (decks.empty()) {
+        return report_none_fits(search, loaded);
+    }
+    print(stdout, fmt::format("          step       mfu     device  layout, and what bounds it\n"));
+    for (std::size_t i = 0; i < decks.size(); ++i) {
+        print(stdout, row(i + 1, decks[i], loaded.machine));
+    }
+    print(stdout, fmt::format("this deck's own layout: {} ({:.2f} times the fastest)\n",
+                              format_duration(own_seconds), own_seconds / decks.front().time.step_seconds));
+    if (!options.write.empty()) {
+        write_file_atomically(options.write, decks.front().deck.effective, remedy);
+        print(stdout, fmt::format("wrote the first one to {}\n", printable(options.write)));
+    }
+    return 0;
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,47 @@
+/// Lower bounds of the time and the memory of layouts, without building their programs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+#include "plan/cost/rates.hpp"
+#include "plan/layouts/layout_choice.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::plan {
+
+struct LayoutBound {
+    double step_seconds = 0;        ///< a step takes no less
+    std::int64_t device_bytes = 0;  ///< the fullest rank's device needs no less
+};
+
+/// Bounds of the layouts of one run.
+///
+/// A step takes at least as long as its slots without communication over the data axis, messages, transfers
+/// and updates. A device holds at least an even share of the state that is at home there, and the
+/// activations of the first stage.
+class LayoutBounds {
+  public:
+    LayoutBounds(const spec::RunSpec& spec, const Rates& rates) : spec_{spec}, rates_{rates} {}
+
+    LayoutBound of(const LayoutChoice& choice);
+
+  private:
+    /// Work of a layer and of all other units for one micro-batch.
+    struct LayerWork {
+        double forward = 0, backward = 0;
+        double others_forward = 0, others_backward = 0;
+        std::int64_t kept_bytes = 0;  ///< activations that a layer saves
+    };
+    using Key = std::tuple<int, std::int64_t, spec::RecomputeKind>;
+
+    const LayerWork& work_of(const LayoutChoice& choice);
+    LayerWork measured(const LayoutChoice& choice) const;
+
+    const spec::RunSpec& spec_;
+    const Rates& rates_;
+    std::map<Key, LayerWork> known_;
+};
+
+}  // namespace ziggurat::plan

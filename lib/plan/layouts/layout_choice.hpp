@@ -1,0 +1,40 @@
+/// Layouts of a run: the settings that a search may change without changing what is trained.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::plan {
+
+/// Degrees, schedule, ZeRO stage, micro-batch and recomputation of a run.
+struct LayoutChoice {
+    int tensor = 1;  ///< with parallel.sequence if the sequence can be divided
+    int stages = 1;
+    int chunks = 1;  ///< per stage; above 1: interleaved
+    int data = 1;
+    int zero = 0;
+    std::int64_t micro_batch = 1;
+    spec::RecomputeKind recompute = spec::RecomputeKind::none;
+
+    bool operator==(const LayoutChoice&) const = default;
+};
+
+/// Returns all layouts of the run's ranks, in a fixed order.
+///
+/// The global batch, the sequence and the context degree stay. Tensor ranks stay within a node. Stages of
+/// interleaved pipelines have equal numbers of layers in each chunk. Micro-batches are powers of two.
+std::vector<LayoutChoice> all_layouts(const spec::RunSpec& spec);
+
+/// Returns the run with another layout; settings of single stages are removed.
+spec::RunSpec with_layout(const spec::RunSpec& spec, const LayoutChoice& choice);
+
+/// Returns the overrides of a deck that choose the layout, each after a space.
+std::string overrides_of(const LayoutChoice& choice, const spec::RunSpec& spec);
+
+/// Returns the same overrides as separate arguments.
+std::vector<std::string> override_list(const LayoutChoice& choice, const spec::RunSpec& spec);
+
+}  // namespace ziggurat::plan

@@ -1,0 +1,131 @@
+#include "plan/layouts/layout_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text/units.hpp"
+#include "plan/layouts/layout_bounds.hpp"
+#include "plan/plan_run.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+/// Limits of the work of a search.
+constexpr std::int64_t most_timed = 600;
+constexpr std::int64_t most_footprints = 60;
+
+/// Returns the bytes of a rank's device, or its share of a node's memory; spec::unlimited if unknown.
+std::int64_t device_limit(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    const auto of_machine = machine.has_device
+                                ? machine.device_bytes
+                                : machine.host_bytes / std::max(spec.parallel.ranks_per_node, 1);
+    return std::min(spec.tiers.device_budget_bytes, of_machine > 0 ? of_machine : spec::unlimited);
+}
+
+class Search {
+  public:
+    Search(const spec::RunSpec& spec,
+           const spec::MachineSpec& machine,
+           std::size_t wanted,
+           const Watch& watch)
+        : spec_{spec}, machine_{machine}, wanted_{wanted}, watch_{watch} {}
+
+    LayoutSearch run() {
+        for (const auto& [choice, bound] : by_bound()) {
+            if (is_complete() && bound.step_seconds >= made_.best.back().time.step_seconds) {
+                ++made_.too_slow;
+            } else if (made_.timed >= most_timed || footprints_ >= most_footprints) {
+                ++made_.left_out;
+            } else {
+                plan(choice);
+            }
+        }
+        return std::move(made_);
+    }
+
+  private:
+    struct Bounded {
+        LayoutChoice choice;
+        LayoutBound bound;
+    };
+
+    bool is_complete() const { return made_.best.size() >= wanted_; }
+
+    std::vector<Bounded> by_bound() {
+        const auto rates = rates_of(spec_, machine_);
+        LayoutBounds bounds{spec_, rates};
+        const auto limit = device_limit(spec_, machine_);
+        std::vector<Bounded> bounded;
+        for (const auto& choice : all_layouts(spec_)) {
+            ++made_.all;
+            const auto bound = bounds.of(choice);
+            if (bound.device_bytes > limit) {
+                ++made_.too_large;
+            } else {
+                bounded.push_back({choice, bound});
+            }
+        }
+        std::ranges::stable_sort(bounded, {}, [](const Bounded& one) { return one.bound.step_seconds; });
+        return bounded;
+    }
+
+    void plan(const LayoutChoice& choice) {
+        const auto run = with_layout(spec_, choice);
+        FoundLayout found{choice, planned_time(run, machine_), {}};
+        ++made_.timed;
+        if (watch_) {
+            watch_(1000);
+        }
+        if (is_complete() && found.time.step_seconds >= made_.best.back().time.step_seconds) {
+            return;
+        }
+        found.footprint = plan_run(run, machine_, PlannedRanks::first, watch_).footprint;
+        ++footprints_;
+        if (!found.footprint.fits()) {
+            ++made_.do_not_fit;
+            if (!made_.smallest || found.footprint.total_lack() < made_.smallest->footprint.total_lack()) {
+                made_.smallest = std::move(found);
+            }
+            return;
+        }
+        const auto place =
+            std::ranges::upper_bound(made_.best, found.time.step_seconds, {},
+                                     [](const FoundLayout& other) { return other.time.step_seconds; });
+        made_.best.insert(place, std::move(found));
+        if (made_.best.size() > wanted_) {
+            made_.best.pop_back();
+        }
+    }
+
+    const spec::RunSpec& spec_;
+    const spec::MachineSpec& machine_;
+    std::size_t wanted_;
+    const Watch& watch_;
+    std::int64_t footprints_ = 0;
+    LayoutSearch made_;
+};
+
+}  // namespace
+
+LayoutSearch search_layouts(const spec::RunSpec& spec,
+                            const spec::MachineSpec& machine,
+                            std::size_t wanted,
+                            const Watch& watch) {
+    return Search{spec, machine, wanted, watch}.run();
+}
+
+std::string search_text(const LayoutSearch& search) {
+    auto text = fmt::format(
+        "search    {} layouts: {} too large by their state and activations alone, {} too slow without any "
+        "communication, {} timed, {} of them do not fit",
+        format_grouped(search.all), format_grouped(search.too_large), format_grouped(search.too_slow),
+        format_grouped(search.timed), format_grouped(search.do_not_fit));
+    if (search.left_out > 0) {
+        text += fmt::format(", {} left out because the search has a limit", format_grouped(search.left_out));
+    }
+    return text + "\n";
+}
+
+}  // namespace ziggurat::plan

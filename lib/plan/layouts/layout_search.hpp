@@ -1,0 +1,49 @@
+/// Search for the fastest layout of a run that fits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/footprint.hpp"
+#include "plan/layouts/layout_choice.hpp"
+#include "plan/planned_time.hpp"
+#include "plan/watch.hpp"
+#include "spec/machine_spec.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::plan {
+
+struct FoundLayout {
+    LayoutChoice choice;
+    PlannedTime time;
+    Footprint footprint;
+};
+
+/// Result of a search, with the layouts that were not planned and why.
+struct LayoutSearch {
+    std::vector<FoundLayout> best;        ///< the fastest first; all fit
+    std::optional<FoundLayout> smallest;  ///< if none fits: the one with the smallest shortfall
+    std::int64_t all = 0;
+    std::int64_t too_large = 0;   ///< their state and activations alone do not fit
+    std::int64_t too_slow = 0;    ///< their slots alone take longer than the last of `best`
+    std::int64_t timed = 0;       ///< their programs were built and timed
+    std::int64_t do_not_fit = 0;  ///< of the timed ones, by their planned memory
+    std::int64_t left_out = 0;    ///< not looked at, because the budget of the search was spent
+};
+
+/// Returns the `wanted` fastest layouts.
+///
+/// Layouts are planned in the order of their lower bounds (LayoutBounds), until the bound of the next one is
+/// above the time of the last wanted one: no other layout is faster then. The work is bounded by a number of
+/// timed layouts; the result is the same on all ranks and machines.
+LayoutSearch search_layouts(const spec::RunSpec& spec,
+                            const spec::MachineSpec& machine,
+                            std::size_t wanted,
+                            const Watch& watch = {});
+
+/// Returns one line about what the search looked at.
+std::string search_text(const LayoutSearch& search);
+
+}  // namespace ziggurat::plan
