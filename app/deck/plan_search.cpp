@@ -26,7 +26,6 @@ namespace {
 
 constexpr int deck_is_wrong = static_cast<int>(ErrorKind::deck);
 constexpr int does_not_fit = static_cast<int>(ErrorKind::resource);
-constexpr std::size_t num_shown = 10;
 constexpr const char* remedy = "Give a file in a folder that you can write to.";
 
 void print(std::FILE* stream, const std::string& text) {
@@ -35,7 +34,7 @@ void print(std::FILE* stream, const std::string& text) {
 
 /// A layout as the deck that would start it.
 struct LayoutDeck {
-    std::string overrides;
+    plan::LayoutChoice choice;
     deck::LoadedDeck deck;
     plan::PlannedTime time;
     std::int64_t device_bytes = 0;
@@ -49,10 +48,10 @@ double mfu_of(const spec::RunSpec& run, const spec::MachineSpec& machine, double
 }
 
 std::string row(std::size_t place, const LayoutDeck& found, const spec::MachineSpec& machine) {
-    return fmt::format("{:>5} {:>10} {:>6.1f}% {:>10} {}\n{:>36}{}\n", place,
-                       format_duration(found.time.step_seconds),
-                       100 * mfu_of(found.deck.run, machine, found.time.step_seconds),
-                       format_bytes(found.device_bytes), found.overrides, "", plan::bound_text(found.time));
+    return fmt::format(
+        "{:>5} {:>10} {:>6.1f}% {:>10}  {}\n{:>37}{}\n", place, format_duration(found.time.step_seconds),
+        100 * mfu_of(found.deck.run, machine, found.time.step_seconds), format_bytes(found.device_bytes),
+        plan::described(found.choice), "", plan::bound_text(found.time));
 }
 
 /// Loads the decks of the layouts, the fastest first. Layouts that a rule refuses are left out.
@@ -67,7 +66,7 @@ std::vector<LayoutDeck> as_decks(const PlanOptions& options,
         for (auto& value : plan::override_list(found.choice, run)) {
             overrides.push_back(std::move(value));
         }
-        LayoutDeck made{.overrides = plan::overrides_of(found.choice, run),
+        LayoutDeck made{.choice = found.choice,
                         .deck = deck::load(options.deck, overrides, load),
                         .time = {},
                         .device_bytes = found.footprint.needed[0]};
@@ -84,9 +83,9 @@ std::vector<LayoutDeck> as_decks(const PlanOptions& options,
 
 int report_none_fits(const plan::LayoutSearch& search, const deck::LoadedDeck& loaded) {
     if (!search.smallest) {
-        print(stderr,
-              "ziggurat: error: no layout fits: the state and the activations of each one are larger than a "
-              "device. Use more ranks, or move state away with tiers.home.\n");
+        print(
+            stderr,
+            "ziggurat: error: no layout fits: the ranks cannot be laid out. Use another number of ranks.\n");
         return does_not_fit;
     }
     const auto& smallest = *search.smallest;
@@ -127,7 +126,7 @@ int search_and_print(const PlanOptions& options,
     double own_seconds = 0;
     {
         const PlanningProgress watched{progress};
-        search = plan::search_layouts(run, loaded.machine, num_shown, watched.watch());
+        search = plan::search_layouts(run, loaded.machine, {}, watched.watch());
         decks = as_decks(options, load, search, run, refused);
         own_seconds = plan::planned_time(run, loaded.machine).step_seconds;
     }
@@ -143,6 +142,7 @@ int search_and_print(const PlanOptions& options,
     for (std::size_t i = 0; i < decks.size(); ++i) {
         print(stdout, row(i + 1, decks[i], loaded.machine));
     }
+    print(stdout, fmt::format("the first one:{}\n", plan::overrides_of(decks.front().choice, run)));
     print(stdout, fmt::format("this deck's own layout: {} ({:.2f} times the fastest)\n",
                               format_duration(own_seconds), own_seconds / decks.front().time.step_seconds));
     if (!options.write.empty()) {

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "layout/counts.hpp"
+#include "layout/mesh.hpp"
+#include "plan/cost/collective_cost.hpp"
 #include "plan/simulator/stage_time.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/volumes/saved_activations.hpp"
@@ -19,8 +20,8 @@ spec::RunSpec small_run(const spec::RunSpec& spec, LayoutChoice choice, std::int
     auto made = with_layout(spec, choice);
     made.parallel.ranks = choice.tensor * spec.parallel.context;
     made.model.layers = layers;
-    made.train.global_batch = 2 * choice.micro_batch;
-    made.train.micro_batches = 2;
+    made.train.micro_batches = 3;  // the middle one neither begins nor ends a step
+    made.train.global_batch = made.train.micro_batches * choice.micro_batch;
     made.tiers.parameters = made.tiers.gradients = made.tiers.optimizer = made.tiers.activations = {};
     made.tiers.tiles.clear();
     made.sharding.reduce = spec::ReducePlan::at_end;
@@ -55,23 +56,53 @@ const LayoutBounds::LayerWork& LayoutBounds::work_of(const LayoutChoice& choice)
     return known != known_.end() ? known->second : known_.emplace(key, measured(choice)).first->second;
 }
 
+/// Returns the seconds of the slots of the slowest stage, and of those before and after them.
+double LayoutBounds::slot_seconds(const LayoutChoice& choice,
+                                  const LayerWork& work,
+                                  double micro_batches) const {
+    const auto stages = static_cast<double>(choice.stages);
+    const auto layers = static_cast<double>(spec_.model.layers);
+    const double of_layer = work.forward + work.backward;
+    const double of_others = work.others_forward + work.others_backward;
+    // The slowest stage does at least an even share of all work, and the work of whole layers.
+    const double most_layers = std::ceil(layers / stages);
+    const double slowest = std::max((layers * of_layer + of_others) / stages, most_layers * of_layer);
+    // A micro-batch passes all other stages before and after the slowest one works; chunks shorten it.
+    const double bubble = std::max(0.0, layers - most_layers) * of_layer / choice.chunks;
+    return micro_batches * slowest + bubble;
+}
+
+/// Returns the seconds of the collectives over the data axis, one after the other, for an even share of the
+/// parameters.
+double LayoutBounds::collective_seconds_of_step(const spec::RunSpec& run) const {
+    const auto& sharding = run.sharding;
+    if (run.parallel.data == 1) {
+        return 0;
+    }
+    const layout::Mesh mesh{run.parallel};
+    const auto shape = group_shape({"data", mesh.group(spec::Axis::data, 0), 0}, rates_.ranks_per_node);
+    const auto parameters =
+        layout::count_trained(run) / (std::int64_t{run.parallel.tensor} * run.parallel.stages);
+    const auto seconds = [&](schedule::OpKind kind, std::int64_t element_bytes) {
+        return collective_seconds(kind, parameters * element_bytes, shape, rates_);
+    };
+    constexpr std::int64_t gradient_bytes = 4;
+    if (sharding.optimizer == 1) {
+        return seconds(schedule::OpKind::all_reduce, gradient_bytes);
+    }
+    const double reductions = sharding.reduce == spec::ReducePlan::each_microbatch
+                                  ? static_cast<double>(run.train.micro_batches)
+                                  : 1;
+    return reductions * seconds(schedule::OpKind::reduce_scatter, gradient_bytes) +
+           seconds(schedule::OpKind::all_gather, spec::element_bytes(run.precision.compute));
+}
+
 LayoutBound LayoutBounds::of(const LayoutChoice& choice) {
     const auto& work = work_of(choice);
     const auto run = with_layout(spec_, choice);
-    const auto micro_batches = static_cast<double>(run.train.micro_batches);
-    const auto stages = static_cast<double>(choice.stages);
-    const auto layers = static_cast<double>(spec_.model.layers);
-    // The stages together do all work; the slowest one does at least an even share, and the work of whole
-    // layers.
-    const double of_layer = work.forward + work.backward;
-    const double of_others = work.others_forward + work.others_backward;
-    const double even = (layers * of_layer + of_others) / stages;
-    const double slowest = std::max(even, std::ceil(layers / stages) * of_layer);
-    // The first micro-batch passes all other stages before and after the last stage works; chunks shorten it.
-    const double bubble = std::max(0.0, layers - std::ceil(layers / stages)) * of_layer / choice.chunks;
     LayoutBound bound;
-    bound.step_seconds = micro_batches * slowest + bubble;
-
+    bound.step_seconds = std::max(slot_seconds(choice, work, static_cast<double>(run.train.micro_batches)),
+                                  collective_seconds_of_step(run));
     const auto state = layout::count_state_bytes(run);
     const auto in_flight = std::min<std::int64_t>(choice.stages, run.train.micro_batches);
     const auto of_stage = spec_.model.layers / choice.stages;

@@ -18,9 +18,9 @@ struct LayoutBound {
 
 /// Bounds of the layouts of one run.
 ///
-/// A step takes at least as long as its slots without communication over the data axis, messages, transfers
-/// and updates. A device holds at least an even share of the state that is at home there, and the
-/// activations of the first stage.
+/// A step takes at least as long as its slots without waits, and at least as long as the sums of gradients
+/// and the gathers of updated parameters over the data axis. A device holds at least an even share of the
+/// state that is at home there, and the activations of the first stage.
 class LayoutBounds {
   public:
     LayoutBounds(const spec::RunSpec& spec, const Rates& rates) : spec_{spec}, rates_{rates} {}
@@ -38,6 +38,8 @@ class LayoutBounds {
 
     const LayerWork& work_of(const LayoutChoice& choice);
     LayerWork measured(const LayoutChoice& choice) const;
+    double slot_seconds(const LayoutChoice& choice, const LayerWork& work, double micro_batches) const;
+    double collective_seconds_of_step(const spec::RunSpec& run) const;
 
     const spec::RunSpec& spec_;
     const Rates& rates_;

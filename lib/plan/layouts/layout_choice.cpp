@@ -130,6 +130,13 @@ spec::RunSpec with_layout(const spec::RunSpec& spec, const LayoutChoice& choice)
     return made;
 }
 
+std::string described(const LayoutChoice& choice) {
+    const auto chunks = choice.chunks > 1 ? fmt::format(" x {} chunks", choice.chunks) : std::string{};
+    return fmt::format("tensor {}, stages {}{}, data {}, zero {}, micro-batch {}, recompute {}",
+                       choice.tensor, choice.stages, chunks, choice.data, choice.zero, choice.micro_batch,
+                       name_of(choice.recompute));
+}
+
 std::vector<std::string> override_list(const LayoutChoice& choice, const spec::RunSpec& spec) {
     std::vector<std::string> list{fmt::format("parallel.tensor={}", choice.tensor),
                                   fmt::format("parallel.sequence={}", can_share_tokens(spec, choice.tensor)),

@@ -12,10 +12,6 @@
 namespace ziggurat::plan {
 namespace {
 
-/// Limits of the work of a search.
-constexpr std::int64_t most_timed = 600;
-constexpr std::int64_t most_footprints = 60;
-
 /// Returns the bytes of a rank's device, or its share of a node's memory; spec::unlimited if unknown.
 std::int64_t device_limit(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     const auto of_machine = machine.has_device
@@ -28,19 +24,23 @@ class Search {
   public:
     Search(const spec::RunSpec& spec,
            const spec::MachineSpec& machine,
-           std::size_t wanted,
+           const SearchLimits& limits,
            const Watch& watch)
-        : spec_{spec}, machine_{machine}, wanted_{wanted}, watch_{watch} {}
+        : spec_{spec}, machine_{machine}, limits_{limits}, watch_{watch} {}
 
     LayoutSearch run() {
         for (const auto& [choice, bound] : by_bound()) {
             if (is_complete() && bound.step_seconds >= made_.best.back().time.step_seconds) {
                 ++made_.too_slow;
-            } else if (made_.timed >= most_timed || footprints_ >= most_footprints) {
+            } else if (made_.timed >= limits_.timed || footprints_ >= limits_.footprints) {
                 ++made_.left_out;
             } else {
                 plan(choice);
             }
+        }
+        if (made_.best.empty() && !made_.smallest && least_) {
+            --made_.too_large;
+            plan(least_->choice);
         }
         return std::move(made_);
     }
@@ -51,7 +51,7 @@ class Search {
         LayoutBound bound;
     };
 
-    bool is_complete() const { return made_.best.size() >= wanted_; }
+    bool is_complete() const { return made_.best.size() >= limits_.wanted; }
 
     std::vector<Bounded> by_bound() {
         const auto rates = rates_of(spec_, machine_);
@@ -63,6 +63,9 @@ class Search {
             const auto bound = bounds.of(choice);
             if (bound.device_bytes > limit) {
                 ++made_.too_large;
+                if (!least_ || bound.device_bytes < least_->bound.device_bytes) {
+                    least_ = {choice, bound};
+                }
             } else {
                 bounded.push_back({choice, bound});
             }
@@ -94,15 +97,16 @@ class Search {
             std::ranges::upper_bound(made_.best, found.time.step_seconds, {},
                                      [](const FoundLayout& other) { return other.time.step_seconds; });
         made_.best.insert(place, std::move(found));
-        if (made_.best.size() > wanted_) {
+        if (made_.best.size() > limits_.wanted) {
             made_.best.pop_back();
         }
     }
 
     const spec::RunSpec& spec_;
     const spec::MachineSpec& machine_;
-    std::size_t wanted_;
+    const SearchLimits& limits_;
     const Watch& watch_;
+    std::optional<Bounded> least_;  ///< of those whose bound does not fit
     std::int64_t footprints_ = 0;
     LayoutSearch made_;
 };
@@ -111,9 +115,9 @@ class Search {
 
 LayoutSearch search_layouts(const spec::RunSpec& spec,
                             const spec::MachineSpec& machine,
-                            std::size_t wanted,
+                            const SearchLimits& limits,
                             const Watch& watch) {
-    return Search{spec, machine, wanted, watch}.run();
+    return Search{spec, machine, limits, watch}.run();
 }
 
 std::string search_text(const LayoutSearch& search) {

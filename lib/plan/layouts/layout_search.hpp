@@ -23,8 +23,9 @@ struct FoundLayout {
 
 /// Result of a search, with the layouts that were not planned and why.
 struct LayoutSearch {
-    std::vector<FoundLayout> best;        ///< the fastest first; all fit
-    std::optional<FoundLayout> smallest;  ///< if none fits: the one with the smallest shortfall
+    std::vector<FoundLayout> best;  ///< the fastest first; all fit
+    std::optional<FoundLayout>
+        smallest;  ///< if none fits: of those planned, the one with the smallest shortfall
     std::int64_t all = 0;
     std::int64_t too_large = 0;   ///< their state and activations alone do not fit
     std::int64_t too_slow = 0;    ///< their slots alone take longer than the last of `best`
@@ -33,14 +34,20 @@ struct LayoutSearch {
     std::int64_t left_out = 0;    ///< not looked at, because the budget of the search was spent
 };
 
-/// Returns the `wanted` fastest layouts.
+/// Limits of the work of a search, as numbers of layouts: the result is the same on all machines.
+struct SearchLimits {
+    std::size_t wanted = 10;
+    std::int64_t timed = 600;
+    std::int64_t footprints = 60;  ///< layouts whose memory is planned
+};
+
+/// Returns the `limits.wanted` fastest layouts that fit.
 ///
 /// Layouts are planned in the order of their lower bounds (LayoutBounds), until the bound of the next one is
-/// above the time of the last wanted one: no other layout is faster then. The work is bounded by a number of
-/// timed layouts; the result is the same on all ranks and machines.
+/// above the time of the last wanted one: no other layout is faster then.
 LayoutSearch search_layouts(const spec::RunSpec& spec,
                             const spec::MachineSpec& machine,
-                            std::size_t wanted,
+                            const SearchLimits& limits = {},
                             const Watch& watch = {});
 
 /// Returns one line about what the search looked at.

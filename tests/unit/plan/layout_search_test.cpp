@@ -1,0 +1,116 @@
+#include "plan/layouts/layout_search.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "plan/layouts/layout_bounds.hpp"
+#include "plan/plan_run.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+spec::MachineSpec machine() {
+    spec::MachineSpec machine;
+    machine.has_device = true;
+    machine.ranks_per_node = 2;
+    machine.device_bytes = std::int64_t{1} << 40;
+    machine.host_bytes = std::int64_t{1} << 40;
+    machine.device_flops = 2e9;
+    machine.device_bandwidth = 4e8;
+    machine.op_overhead = 2e-6;
+    machine.node_link = {.bandwidth = 2e8, .latency = 5e-6};
+    machine.network_link = {.bandwidth = 5e7, .latency = 1e-5};
+    return machine;
+}
+
+/// A run on four ranks of two nodes, with a global batch of 8 sequences.
+spec::RunSpec run_on_two_nodes(const char* family) {
+    auto spec = test::small_spec(family, 4);
+    spec.model.layers = 4;
+    spec.parallel.ranks_per_node = 2;
+    spec.train.micro_batch = 1;
+    spec.train.micro_batches = 2;
+    spec.train.global_batch = 8;
+    return spec;
+}
+
+constexpr SearchLimits unlimited_work{.wanted = 3, .timed = 1000, .footprints = 1000};
+
+/// Returns the time of the fastest layout that fits, by planning every layout.
+std::optional<double> fastest_of_all(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    std::optional<double> fastest;
+    for (const auto& choice : all_layouts(spec)) {
+        const auto run = with_layout(spec, choice);
+        if (plan_run(run, machine, PlannedRanks::first).footprint.fits()) {
+            const double seconds = planned_time(run, machine).step_seconds;
+            fastest = std::min(fastest.value_or(seconds), seconds);
+        }
+    }
+    return fastest;
+}
+
+TEST(LayoutSearch, FindsTheFastestOfAllThatFit) {
+    const auto spec = run_on_two_nodes("llama");
+    auto limited = machine();
+    for (const std::int64_t bytes : {std::int64_t{1} << 40, std::int64_t{260'000}, std::int64_t{190'000}}) {
+        limited.device_bytes = bytes;
+        const auto found = search_layouts(spec, limited, unlimited_work);
+        const auto fastest = fastest_of_all(spec, limited);
+        ASSERT_EQ(fastest.has_value(), !found.best.empty()) << bytes;
+        if (fastest) {
+            EXPECT_DOUBLE_EQ(found.best.front().time.step_seconds, *fastest) << bytes;
+        }
+        EXPECT_EQ(found.left_out, 0) << bytes;
+        EXPECT_EQ(found.all, found.too_large + found.too_slow + found.timed) << bytes;
+    }
+}
+
+TEST(LayoutSearch, SaysWhichLayoutNeedsLeastIfNoneFits) {
+    auto small = machine();
+    small.device_bytes = 120'000;
+    const auto found = search_layouts(run_on_two_nodes("llama"), small);
+    EXPECT_TRUE(found.best.empty());
+    EXPECT_EQ(found.timed, 1) << "the one whose bound is least";
+    EXPECT_EQ(found.do_not_fit, found.timed);
+    EXPECT_EQ(found.all, found.too_large + found.timed);
+    ASSERT_TRUE(found.smallest);
+    EXPECT_GT(found.smallest->footprint.total_lack(), 0);
+}
+
+TEST(LayoutBounds, AreBelowThePlanOfEveryLayout) {
+    for (const char* family : {"gpt2", "llama"}) {
+        const auto spec = run_on_two_nodes(family);
+        const auto rates = rates_of(spec, machine());
+        LayoutBounds bounds{spec, rates};
+        double tightest = 0;
+        for (const auto& choice : all_layouts(spec)) {
+            const auto run = with_layout(spec, choice);
+            const auto bound = bounds.of(choice);
+            const double planned = planned_time(run, machine()).step_seconds;
+            EXPECT_LE(bound.step_seconds, planned * (1 + 1e-9)) << described(choice);
+            tightest = std::max(tightest, bound.step_seconds / planned);
+            const auto footprint = plan_run(run, machine(), PlannedRanks::first).footprint;
+            EXPECT_LE(bound.device_bytes, footprint.needed[0]) << described(choice);
+        }
+        EXPECT_GT(tightest, 0.85) << "bounds that are far below the plan prune nothing";
+    }
+}
+
+TEST(LayoutChoice, ListsEveryLayoutOnce) {
+    const auto all = all_layouts(run_on_two_nodes("gpt2"));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        EXPECT_EQ(all[i].tensor * all[i].stages * all[i].data, 4);
+        EXPECT_EQ(std::count(all.begin(), all.end(), all[i]), 1) << described(all[i]);
+    }
+    const auto has = [&](const auto& is_so) { return std::ranges::any_of(all, is_so); };
+    EXPECT_TRUE(has([](const auto& one) { return one.tensor == 2 && one.stages == 2; }));
+    EXPECT_TRUE(has([](const auto& one) { return one.chunks == 2 && one.zero == 3; }));
+    EXPECT_FALSE(has([](const auto& one) { return one.tensor > 2; })) << "a node has two ranks";
+    EXPECT_FALSE(has([](const auto& one) { return one.chunks > 1 && one.stages == 1; }));
+}
+
+}  // namespace
+}  // namespace ziggurat::plan
