@@ -111,6 +111,7 @@ struct MachineSpec {
     double host_bandwidth = 0;    ///< bytes/s of a node's memory
     double update_rate = 0;       ///< parameters/s that a node's cores update with AdamW
     double op_overhead = 0;       ///< seconds that each kernel or host op adds to its lane
+    double launch_time = 0;       ///< seconds in which the host launches an op of a device
     LinkRate node_link = {};      ///< between ranks of a node
     LinkRate network_link = {};   ///< between nodes
 

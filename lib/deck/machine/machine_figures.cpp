@@ -45,6 +45,7 @@ constexpr MachineFigure figures[] = {
     {"host_bandwidth", Form::rate, [](MachineSpec& m) -> double& { return m.host_bandwidth; }},
     {"update_rate", Form::whole, [](MachineSpec& m) -> double& { return m.update_rate; }},
     {"op_overhead", Form::duration, [](MachineSpec& m) -> double& { return m.op_overhead; }},
+    {"launch_time", Form::duration, [](MachineSpec& m) -> double& { return m.launch_time; }},
     {"node_link.bandwidth", Form::rate, [](MachineSpec& m) -> double& { return m.node_link.bandwidth; }},
     {"node_link.latency", Form::duration, [](MachineSpec& m) -> double& { return m.node_link.latency; }},
     {"network_link.bandwidth", Form::rate, [](MachineSpec& m) -> double& { return m.network_link.bandwidth; }},

@@ -4,11 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "deck/machine/machine.hpp"
 #include "deck/machine/machine_figures.hpp"
@@ -41,6 +44,49 @@ std::string write_figure(FigureForm form, double value) {
             return write_real(value);
     }
     return {};
+}
+
+/// Returns the keys and values of all known figures; keys of one map are adjacent.
+std::vector<std::pair<std::string, std::string>> figure_lines(spec::MachineSpec machine) {
+    std::vector<std::pair<std::string, std::string>> lines;
+    spec::MachineSpec unknown;
+    for (const auto& figure : machine_figures()) {
+        if (const double value = figure.of(machine); value != figure.of(unknown)) {
+            lines.emplace_back(figure.key, write_figure(figure.form, value));
+        }
+        const std::string_view key = figure.key;
+        for (const auto* link : {&machine.node_link, &machine.network_link}) {
+            const auto* name = link == &machine.node_link ? "node_link" : "network_link";
+            if (key == std::string{name} + ".latency" && link->sharers > 1) {
+                lines.emplace_back(std::string{name} + ".sharers", std::to_string(link->sharers));
+            }
+        }
+    }
+    return lines;
+}
+
+/// Returns keys with dots, such as `node_link.latency`, as maps.
+std::string nested(const std::vector<std::pair<std::string, std::string>>& lines) {
+    std::string text;
+    std::vector<std::string> open;  // names of the maps around the line before
+    for (const auto& [key, value] : lines) {
+        std::vector<std::string> names;
+        for (std::size_t begin = 0; begin <= key.size();) {
+            const auto end = std::min(key.find('.', begin), key.size());
+            names.push_back(key.substr(begin, end - begin));
+            begin = end + 1;
+        }
+        std::size_t depth = 0;
+        while (depth + 1 < names.size() && depth < open.size() && names[depth] == open[depth]) {
+            ++depth;
+        }
+        for (; depth + 1 < names.size(); ++depth) {
+            text += fmt::format("{:{}}{}:\n", "", 2 * depth, names[depth]);
+        }
+        text += fmt::format("{:{}}{}: {}\n", "", 2 * depth, names.back(), value);
+        open.assign(names.begin(), names.end() - 1);
+    }
+    return text;
 }
 
 }  // namespace
@@ -90,17 +136,7 @@ std::string machine_text(const spec::MachineSpec& machine) {
         line("nvme_space", write_bytes(machine.nvme_bytes), machine.nvme_bytes != spec::unknown_space) +
         line("nvme_block", write_bytes(machine.nvme_block_bytes), machine.nvme_block_bytes > 0) +
         line("nvme_queue_depth", std::to_string(machine.nvme_queue_depth), machine.nvme_queue_depth > 0);
-    auto known = machine;
-    spec::MachineSpec unknown;
-    for (const auto& figure : machine_figures()) {
-        const double value = figure.of(known);
-        text += line(figure.key, write_figure(figure.form, value), value != figure.of(unknown));
-    }
-    for (const auto& [key, sharers] : {std::pair{"node_link.sharers", machine.node_link.sharers},
-                                       std::pair{"network_link.sharers", machine.network_link.sharers}}) {
-        text += line(key, std::to_string(sharers), sharers > 1);
-    }
-    return text;
+    return text + nested(figure_lines(machine));
 }
 
 }  // namespace ziggurat::deck

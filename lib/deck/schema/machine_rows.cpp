@@ -108,6 +108,8 @@ constexpr Row rows[] = {
      .min = 1, .max = 1e15, .doc = "Parameters that the cores of a node update with AdamW per second."},
     {.path = "op_overhead", .type = Type::duration, .fallback = "unknown", .keywords = "unknown", .min = 0, .max = 1,
      .doc = "Time that each kernel on a device, or op on the host, adds to its work."},
+    {.path = "launch_time", .type = Type::duration, .fallback = "unknown", .keywords = "unknown", .min = 0, .max = 1,
+     .doc = "Time in which the host launches one op of a device. Ops that take less wait for it; unknown: none."},
     {.path = "node_link", .doc = "Link between ranks of a node: NVLink, PCIe, or shared memory."},
     {.path = "node_link.bandwidth", .type = Type::rate, .fallback = "unknown", .keywords = "unknown",
      .doc = "Rate between two ranks of a node, in each direction."},

@@ -17,6 +17,8 @@ struct Rates {
     double host_memory = 1;
     /// Seconds that each kernel of a device, or each op on the host, adds to its lane.
     double op_overhead = 0;
+    /// Seconds in which the host launches an op of a device; ops begin no earlier.
+    double launch_time = 0;
     // Bytes per second.
     double nvme_read = 1;
     double nvme_write = 1;

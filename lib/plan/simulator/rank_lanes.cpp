@@ -51,6 +51,7 @@ RankLanes::RankLanes(const Program& program, std::vector<double> seconds, const 
     for (const auto& lane : program.lanes) {
         windows_.push_back(schedule::overlaps_itself(lane.engine) ? schedule::max_in_flight : 1);
         serves_updates_.push_back(lane.serves_updates);
+        is_compute_lane_.push_back(lane.engine == Engine::compute);
         shared_of_lane_.push_back(shared_by(lane.engine, rates));
     }
     hold_layers(rates.layer_forward);

@@ -35,6 +35,9 @@ class RankLanes {
     int num_step_ops() const noexcept { return num_step_ops_; }
     bool bounds_step(int op) const { return bounds_step_[index(op)]; }
 
+    /// True for the ops that the host launches on the device's compute stream.
+    bool is_launched(int op) const { return is_compute_lane_[lane_of(op)]; }
+
     std::size_t lane_of(int op) const { return lane_of_op_[index(op)]; }
     const std::vector<int>& ops_of(std::size_t lane) const { return ops_of_lane_[lane]; }
     bool serves_updates(std::size_t lane) const { return serves_updates_[lane]; }
@@ -76,6 +79,7 @@ class RankLanes {
     std::vector<std::vector<int>> ops_of_lane_;  ///< by lane, as the vectors below
     std::vector<std::int64_t> windows_;
     std::vector<bool> serves_updates_;
+    std::vector<bool> is_compute_lane_;
     std::vector<std::optional<Shared>> shared_of_lane_;
     int num_step_ops_ = 0;
 };

@@ -44,13 +44,6 @@ double lower_median(std::vector<double> values) {
     return *middle;
 }
 
-/// Returns the middle of some values, or the larger one of the two in the middle.
-double upper_median(std::vector<double> values) {
-    const auto middle = values.begin() + std::ssize(values) / 2;
-    std::ranges::nth_element(values, middle);
-    return *middle;
-}
-
 /// Reads the durations of slots from a simulated step.
 class SlotReader {
   public:
@@ -76,7 +69,7 @@ class SlotReader {
         double of_slots = 0;
         for (const auto& [key, values] : durations) {
             const auto [chunk, is_forward] = key;
-            const double each = upper_median(values);
+            const double each = lower_median(values);
             (is_forward ? made_.forward : made_.backward).at(chunk) = each;
             of_slots += each * static_cast<double>(values.size());
         }
@@ -160,6 +153,12 @@ bool is_at_rest(const spec::RunSpec& spec) {
            spec.tiers.tiles.empty();
 }
 
+/// True for the collectives of a step's sums of gradients and of its updated parameters.
+bool is_of_step_sums(const Op& op) {
+    return op.microbatch < 0 &&
+           (op.purpose == schedule::Purpose::gradients || op.purpose == schedule::Purpose::publication);
+}
+
 /// Time of a stage that is built with some layers.
 class BuiltStage {
   public:
@@ -169,7 +168,15 @@ class BuiltStage {
         const auto program = schedule::build_timed(spec, model);
         std::vector<SimulatedRank> ranks{{&program, op_seconds(program, spec, model, rates)}};
         const auto steps = simulate_steps(ranks, rates);
-        slots = SlotReader{program, model, steps}.read();
+        // Sums of a step's gradients run with the passes of the last micro-batch only. A short step has few
+        // others, so passes are read from a step without them, and what they add counts one time.
+        auto passes = ranks;
+        for (std::size_t i = 0; i < program.ops.size(); ++i) {
+            passes.front().seconds[i] *= is_of_step_sums(program.ops[i]) ? 0 : 1;
+        }
+        const auto without_sums = simulate_steps(passes, rates);
+        slots = SlotReader{program, model, without_sums}.read();
+        slots.others += std::max(0.0, steps.step_seconds - without_sums.step_seconds);
         add_lanes(program, ranks.front().seconds);
         for (const auto& part : critical_path(ranks, steps)) {
             const auto& op = program.ops[part.at.op];

@@ -25,7 +25,9 @@ constexpr int all_steps = warm_up_steps + steps_counted;
 class Simulation {
   public:
     Simulation(const std::vector<SimulatedRank>& ranks, const Rates& rates)
-        : meetings_{programs_of(ranks)}, arrived_(static_cast<std::size_t>(meetings_.count() * all_steps)) {
+        : meetings_{programs_of(ranks)},
+          launch_time_{rates.launch_time},
+          arrived_(static_cast<std::size_t>(meetings_.count() * all_steps)) {
         for (const auto& rank : ranks) {
             lanes_.emplace_back(*rank.program, rank.seconds, rates);
         }
@@ -97,6 +99,7 @@ class Simulation {
         std::vector<std::int64_t> entered;            ///< by lane: positions that may begin
         std::vector<std::int64_t> ended;              ///< by lane: first position that has not ended
         std::vector<double> lane_free;
+        double launched = 0;  ///< time at which the host has launched the last op of the compute lane
         std::array<std::vector<OpInstance>, num_shared> waiting;  ///< by shared resource
         std::array<bool, num_shared> is_busy{};
         std::array<OpInstance, num_shared> last_user{};
@@ -130,6 +133,7 @@ class Simulation {
     void begin_step(int rank, int step, double now) {
         auto& state = states_[rank];
         state.begun.push_back(now);
+        state.launched = std::max(state.launched, now);
         if (step == all_steps) {
             return;
         }
@@ -197,7 +201,12 @@ class Simulation {
     void queue(const OpInstance& at, double now) {
         const auto& lanes = lanes_[at.rank];
         const auto& hold = lanes.hold(at.op);
-        const double until = hold.first < 0 ? 0 : times({at.rank, at.step, hold.first}).begin + hold.seconds;
+        double until = hold.first < 0 ? 0 : times({at.rank, at.step, hold.first}).begin + hold.seconds;
+        if (launch_time_ > 0 && lanes.is_launched(at.op)) {
+            auto& launched = states_[at.rank].launched;
+            launched += launch_time_;
+            until = std::max(until, launched);
+        }
         if (until > now) {
             events_.push({until, order_++, at, false});
             return;
@@ -298,6 +307,7 @@ class Simulation {
     }
 
     Meetings meetings_;
+    double launch_time_;
     std::vector<Arrivals> arrived_;  ///< by meeting and step
     std::vector<RankLanes> lanes_;   ///< by rank
     std::vector<RankState> states_;  ///< by rank

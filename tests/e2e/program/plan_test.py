@@ -62,7 +62,7 @@ class Place:
 def says_all_in_short(place):
     said = place.says(0, "plan", "deck.yaml", "--machine", "./four.yaml")
     for line in (r"machine +four: 1 node with 4 ranks", r"model +gpt2, 2 layers", r"size +\d", r"layout +ranks 4 =",
-                 r"time +estimated: a step takes .* at the rates of four, all 20 steps take .*, without communication",
+                 r"time +estimated: a step takes .* at the rates of four, all 20 steps take .*",
                  r"  FITS, free: ", r"program +rank 0 executes [\d,]+ ops per step", r"more +--program: "):
         expect(re.search("^" + line, said, re.M), f"a plan in short has '{line}'", said)
     ops = int(re.search(r"rank 0 executes ([\d,]+) ops", said)[1].replace(",", ""))

@@ -31,12 +31,25 @@ spec::MachineSpec measured() {
             .nvme_read_rate = 3.5e9,
             .nvme_write_rate = 2'000'000'001,
             .device_flops = 5e12,
+            .peak_flops = 6e12,
+            .bf16_products = {.flops = 4e12, .half_m = 96, .half_n = 10, .half_k = 300},
+            .fp32_products = {.flops = 2e12, .half_m = 12},
+            .attention = {.forward_flops = 2e12, .backward_flops = 15e11},
+            .sweeps = {spec::SweepRate{1e9, 2e9}, {}, {}, {3e9, 0}},
+            .device_bandwidth = 8e9,
+            .host_bandwidth = 30e9,
+            .update_rate = 7e8,
+            .op_overhead = 25e-7,
+            .launch_time = 8e-6,
+            .node_link = {.bandwidth = 3e9, .latency = 4e-6, .sharers = 2},
+            .network_link = {.bandwidth = 1e9, .latency = 9e-6, .sharers = 4},
             .nvme_block_bytes = 256 << 10,
             .nvme_queue_depth = 16,
             .seconds_to_failure = 90 * 86400,
             .restart_seconds = 95.5,
             .checkpoint_rate = 1.5e9,
-            .price_per_hour = 12.25};
+            .price_per_hour = 12.25,
+            .power = 900};
 }
 
 TEST(MeasuredMachine, ReadsBackFromItsText) {
@@ -76,6 +89,9 @@ TEST(MeasuredMachine, LeavesMemoryAndCoresAsTheProcessHasThem) {
     EXPECT_EQ(machine.restart_seconds, 95.5);
     EXPECT_EQ(machine.checkpoint_rate, 1.5e9);
     EXPECT_EQ(machine.price_per_hour, 12.25);
+    EXPECT_EQ(machine.bf16_products, measured().bf16_products);
+    EXPECT_EQ(machine.network_link, measured().network_link);
+    EXPECT_EQ(machine.sweeps, measured().sweeps);
     EXPECT_EQ(found.print(), Diagnostics{}.print());
 }
 
