@@ -46,16 +46,18 @@ void measure_links(BenchRanks& ranks, const BenchDetail& detail) {
                      detail);
     }
     if (!nodes.is_uniform) {
-        throw Error{ErrorKind::resource, "cannot measure links (nodes have different numbers of ranks). Start "
-                                         "the same number of consecutive ranks on each node."};
+        throw Error{ErrorKind::resource,
+                    "cannot measure links (nodes have different numbers of ranks). Start "
+                    "the same number of consecutive ranks on each node."};
     }
 }
 
 int bench_comm(const BenchRanksOptions& options) {
     return measure_on_ranks(options.machine_file, [&](BenchRanks& ranks) {
         if (ranks.world().size() < 2) {
-            throw Error{ErrorKind::resource, "there is no link to measure (one rank was started). Start "
-                                             "several: mpirun -n 2 ziggurat bench comm."};
+            throw Error{ErrorKind::resource,
+                        "there is no link to measure (one rank was started). Start "
+                        "several: mpirun -n 2 ziggurat bench comm."};
         }
         measure_links(ranks, {.is_brief = options.brief, .has_tables = true});
     });

@@ -38,10 +38,10 @@ double measure_type(BenchRanks& ranks, spec::DType type, double bandwidth, const
         ranks.print(products_table(type, timed, rate, memory));
     }
     const bool is_bf16 = type == spec::DType::bf16;
-    ranks.print(fmt::format(
-        "{} products: {}FLOP/s, half of it at m {}, n {}, k {}; {} products, error {:.0f} %\n",
-        is_bf16 ? "bf16" : "fp32", format_count(rate.flops), rate.half_m, rate.half_n, rate.half_k,
-        samples.size(), 100 * plan::fit_error(samples, rate, memory)));
+    ranks.print(
+        fmt::format("{} products: {}FLOP/s, half of it at m {}, n {}, k {}; {} products, error {:.0f} %\n",
+                    is_bf16 ? "bf16" : "fp32", format_count(rate.flops), rate.half_m, rate.half_n,
+                    rate.half_k, samples.size(), 100 * plan::fit_error(samples, rate, memory)));
     (is_bf16 ? ranks.machine().bf16_products : ranks.machine().fp32_products) = rate;
     return highest;
 }
@@ -95,8 +95,8 @@ void measure_kernels(BenchRanks& ranks, const BenchDetail& detail) {
     std::vector<plan::TimedProgram> timed;
     for (const auto* family : families) {
         models.push_back(measure_layers(
-            ranks, sample_run(ranks.launch(), family,
-                              detail.is_brief ? SampleSize::brief : SampleSize::realistic)));
+            ranks,
+            sample_run(ranks.launch(), family, detail.is_brief ? SampleSize::brief : SampleSize::realistic)));
     }
     ranks.end();
     for (const auto& model : models) {

@@ -43,8 +43,8 @@ spec::RunSpec launched(const comm::Context& world) {
     run.sharding.sum_group = world.size();
     if (has_gpus) {
         run.tiers.device = spec::DeviceKind::cuda;
-        run.parallel.transport = comm::has_nccl && found.ranks_per_device == 1 ? spec::Transport::nccl
-                                                                               : spec::Transport::staged;
+        run.parallel.transport =
+            comm::has_nccl && found.ranks_per_device == 1 ? spec::Transport::nccl : spec::Transport::staged;
     }
     return run;
 }
@@ -52,9 +52,7 @@ spec::RunSpec launched(const comm::Context& world) {
 }  // namespace
 
 BenchRanks::BenchRanks(const comm::Context& world, const std::string& machine_file)
-    : world_{world},
-      nodes_{comm::find_nodes(world.group(), 0)},
-      progress_{show_progress(world.rank() == 0)} {
+    : world_{world}, nodes_{comm::find_nodes(world.group(), 0)}, progress_{show_progress(world.rank() == 0)} {
     comm::throw_on_all_ranks(world, "cannot read the machine file", [&] {
         if (is_first()) {
             file_.emplace(machine_file);

@@ -72,7 +72,7 @@ class BenchRanks {
     Progress progress_;
 };
 
-/// Runs `measure` on all ranks that a launcher has started, or on one rank, then writes the machine file.
+/// Runs `measure` on all started ranks, or on one without a launcher, then writes the machine file.
 ///
 /// Returns the exit code of the command.
 int measure_on_ranks(const std::string& machine_file, const std::function<void(BenchRanks&)>& measure);

@@ -1,4 +1,4 @@
-/// Measurements of the commands bench gemm, comm and optimizer, which bench all does one after the other.
+/// Measurements of bench gemm, comm and optimizer, which bench all does one after the other.
 #pragma once
 
 #include <string>
@@ -13,7 +13,9 @@ struct BenchDetail {
     bool has_tables = false;  ///< prints every measured time next to the fitted one
 };
 
-/// Measures products, attention and memory-bound kernels, and sets their rates. Collective: over the ranks
+/// Measures products, attention and memory-bound kernels, and sets their rates.
+///
+/// Collective: over the ranks
 void measure_kernels(BenchRanks& ranks, const BenchDetail& detail);
 
 /// Measures links between ranks, and sets their latency and bandwidth. Collective: over the ranks

@@ -56,9 +56,11 @@ std::string layers_table(const TimedModel& timed, const spec::MachineSpec& machi
         }
     }
     std::vector<std::pair<std::string, OpSum>> sorted(sums.begin(), sums.end());
-    std::ranges::sort(sorted, [](const auto& a, const auto& b) { return a.second.measured > b.second.measured; });
-    auto text = fmt::format("{:<46} {:>5} {:>12} {:>12} {:>8}\n", fmt::format("ops of {}", timed.run.model.family),
-                            "ops", "measured us", "planned us", "error");
+    std::ranges::sort(sorted,
+                      [](const auto& a, const auto& b) { return a.second.measured > b.second.measured; });
+    auto text =
+        fmt::format("{:<46} {:>5} {:>12} {:>12} {:>8}\n", fmt::format("ops of {}", timed.run.model.family),
+                    "ops", "measured us", "planned us", "error");
     for (const auto& [name, sum] : sorted) {
         text += line(name, sum);
     }

@@ -1,4 +1,4 @@
-/// Table of the ops of a measured model: measured seconds, and those that the planner derives from rates.
+/// Table of the ops of a measured model: measured seconds, and planned seconds at measured rates.
 #pragma once
 
 #include <string>

@@ -25,7 +25,7 @@ using comm::CollectiveKind;
 using schedule::OpKind;
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
-constexpr std::int64_t all_sizes[] = {1024,         4096,         16 << 10,     64 << 10,     256 << 10,
+constexpr std::int64_t all_sizes[] = {1024,         4096,         16 << 10,      64 << 10,     256 << 10,
                                       1 * mebibyte, 4 * mebibyte, 16 * mebibyte, 64 * mebibyte};
 constexpr std::int64_t brief_sizes[] = {1024, 16 << 10, 256 << 10};
 constexpr std::array all_kinds{OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::send};
@@ -49,18 +49,20 @@ class TimedGroup {
     TimedGroup(BenchRanks& ranks, LinkGroups groups, std::int64_t max_bytes)
         : ranks_{ranks},
           nodes_{ranks.nodes()},
-          members_{ranks.world().group().split(groups == LinkGroups::of_node ? nodes_.node
-                                                                             : nodes_.rank_in_node)},
+          members_{
+              ranks.world().group().split(groups == LinkGroups::of_node ? nodes_.node : nodes_.rank_in_node)},
           node_{ranks.world(), {.threads = ranks.launch().parallel.threads}},
-          arenas_{ranks.devices().device->reserve(
-              2 * max_bytes, "vectors of timed collectives",
-              ranks.launch().parallel.transport == spec::Transport::nccl ? device::Arena::Kind::own
-                                                                         : device::Arena::Kind::shared)},
+          arenas_{ranks.devices().device->reserve(2 * max_bytes,
+                                                  "vectors of timed collectives",
+                                                  ranks.launch().parallel.transport == spec::Transport::nccl
+                                                      ? device::Arena::Kind::own
+                                                      : device::Arena::Kind::shared)},
           half_{max_bytes} {
         node_.share(arenas_.front());
         const auto stream = ranks.devices().device->make_stream();
-        kernels::fill_zero<float>(stream, kernels::VectorAddress<float>::at(
-                                              arenas_.front().data(), {2 * max_bytes / 4}));  // touches its pages
+        kernels::fill_zero<float>(
+            stream, kernels::VectorAddress<float>::at(arenas_.front().data(),
+                                                      {2 * max_bytes / 4}));  // touches its pages
         stream.finish();
         calls_ = comm::make_device_collectives(members_, node_, "the measured group", arenas_,
                                                *ranks.devices().device, ranks.launch().parallel.transport);
@@ -136,7 +138,7 @@ class TimedGroup {
         const auto nothing = [] {};
         comm::barrier(ranks_.world());
         work();
-        // All ranks do the same number of calls: as many as the slowest rank needs for its rounds.
+        // All ranks do the same number of calls, by the time of the slowest rank.
         const double first = ranks_.slowest({Rounds{1, 1}.time(work, nothing)}).front();
         return ranks_.slowest({Rounds::of(first, limits).time(work, nothing)}).front();
     }

@@ -34,7 +34,8 @@ SampleWidths widths_of(SampleSize size, bool has_gpu) {
         case SampleSize::brief:
             return {128, 4, 2, 512, 64, 2};
         case SampleSize::realistic:
-            return has_gpu ? SampleWidths{2048, 16, 4, 32768, 2048, 4} : SampleWidths{768, 12, 4, 8192, 512, 1};
+            return has_gpu ? SampleWidths{2048, 16, 4, 32768, 2048, 4}
+                           : SampleWidths{768, 12, 4, 8192, 512, 1};
     }
     return {};
 }
@@ -69,7 +70,7 @@ class OpClock {
                 continue;
             }
             if (record.cause >= 0) {
-                before = nullptr;  // a stall for another lane is no dispatch
+                before = nullptr;  // stalls for other lanes are not part of the dispatch
                 continue;
             }
             seconds_[static_cast<std::size_t>(record.op)].push_back(

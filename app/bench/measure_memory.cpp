@@ -24,7 +24,8 @@ using kernels::VectorAddress;
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 
 RoundLimits limits_for(bool is_brief) {
-    return is_brief ? RoundLimits{.round_s = 1e-3, .total_s = 5e-3} : RoundLimits{.round_s = 2e-2, .total_s = 1};
+    return is_brief ? RoundLimits{.round_s = 1e-3, .total_s = 5e-3}
+                    : RoundLimits{.round_s = 2e-2, .total_s = 1};
 }
 
 /// Returns a size that exceeds the caches, which one rank copies.
@@ -48,8 +49,9 @@ double copy_rate(BenchRanks& ranks, const device::Stream& stream, const Arena& m
     const auto first = VectorAddress<std::byte>::at(memory.data(), {bytes});
     const auto second = VectorAddress<std::byte>::at(memory.data() + bytes, {bytes});
     kernels::copy_bytes(stream, first, second);  // pages that were never written are one page of zeros
-    return rate_of(ranks, 2.0 * static_cast<double>(bytes), [&] { kernels::copy_bytes(stream, second, first); },
-                   [&] { stream.finish(); }, is_brief);
+    return rate_of(
+        ranks, 2.0 * static_cast<double>(bytes), [&] { kernels::copy_bytes(stream, second, first); },
+        [&] { stream.finish(); }, is_brief);
 }
 
 /// Returns the parameters/s that AdamW updates in host memory.
@@ -86,9 +88,9 @@ double squares_rate(BenchRanks& ranks, bool is_brief) {
     const auto gradient = VectorAddress<float>::at(memory.data(), {bytes / 4});
     kernels::fill_zero<float>(stream, gradient);  // touches its pages
     const auto sum = VectorAddress<ExactSum>::at(memory.data() + bytes, {1}).only();
-    return rate_of(ranks, static_cast<double>(bytes),
-                   [&] { kernels::sum_of_squares<float>(stream, gradient, sum); },
-                   [&] { stream.finish(); }, is_brief);
+    return rate_of(
+        ranks, static_cast<double>(bytes), [&] { kernels::sum_of_squares<float>(stream, gradient, sum); },
+        [&] { stream.finish(); }, is_brief);
 }
 
 }  // namespace
@@ -96,8 +98,7 @@ double squares_rate(BenchRanks& ranks, bool is_brief) {
 double measure_device_bandwidth(BenchRanks& ranks, bool is_brief) {
     ranks.begin("measures memory", "", 0);
     auto& device = *ranks.devices().device;
-    const auto memory =
-        device.reserve(2 * copied_bytes(ranks, is_brief), "timed copies", Arena::Kind::own);
+    const auto memory = device.reserve(2 * copied_bytes(ranks, is_brief), "timed copies", Arena::Kind::own);
     const double rate = copy_rate(ranks, device.make_stream(), memory, is_brief);
     ranks.end();
     return rate;
@@ -115,9 +116,9 @@ OptimizerRates measure_optimizer(BenchRanks& ranks, bool is_brief) {
     copy.start(true, bytes);
     copy.start(false, bytes);  // touches the pages of both sides
     for (const bool to_device : {true, false}) {
-        (to_device ? rates.to_device : rates.to_host) =
-            rate_of(ranks, static_cast<double>(bytes), [&] { copy.start(to_device, bytes); },
-                    [&] { copy.finish(); }, is_brief);
+        (to_device ? rates.to_device : rates.to_host) = rate_of(
+            ranks, static_cast<double>(bytes), [&] { copy.start(to_device, bytes); }, [&] { copy.finish(); },
+            is_brief);
     }
     ranks.end();
     return rates;

@@ -34,8 +34,8 @@ constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 
 // Weights: square ones of attention, MLPs of 8/3 and 4 times the width in both directions, and a head.
 constexpr std::int64_t host_rows[] = {32, 128, 512, 2048};
-constexpr Weight host_weights[] = {{64, 64},    {192, 192},  {192, 512},  {512, 192}, {768, 256},
-                                   {768, 768},  {768, 2048}, {2048, 768}, {768, 3072}};
+constexpr Weight host_weights[] = {{64, 64},   {192, 192},  {192, 512},  {512, 192}, {768, 256},
+                                   {768, 768}, {768, 2048}, {2048, 768}, {768, 3072}};
 constexpr std::int64_t gpu_rows[] = {256, 1024, 4096, 16384};
 constexpr Weight gpu_weights[] = {{256, 256},   {768, 768},   {768, 3072},  {3072, 768},
                                   {2048, 2048}, {2048, 5632}, {5632, 2048}, {4096, 16384}};
@@ -97,8 +97,7 @@ std::vector<TimedProduct> measure_products(BenchRanks& ranks, spec::DType type, 
     const bool is_bf16 = type == spec::DType::bf16;
     ranks.begin(fmt::format("measures products in {}", is_bf16 ? "bf16" : "fp32"), "layers",
                 std::ssize(grid.rows) * std::ssize(grid.weights));
-    auto timed =
-        is_bf16 ? measure<tensor::bfloat16>(ranks, is_brief) : measure<float>(ranks, is_brief);
+    auto timed = is_bf16 ? measure<tensor::bfloat16>(ranks, is_brief) : measure<float>(ranks, is_brief);
     ranks.end();
     return timed;
 }

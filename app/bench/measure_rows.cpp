@@ -36,7 +36,9 @@ OptionRowOf<BenchRanksOptions> brief_row() {
                 "fewer and smaller measurements, for a first plan: some seconds, and less exact");
 }
 
-CommandRowOf<BenchRanksOptions> row_of_ranks(std::string name, std::string doc, std::vector<Example> examples) {
+CommandRowOf<BenchRanksOptions> row_of_ranks(std::string name,
+                                             std::string doc,
+                                             std::vector<Example> examples) {
     return {.name = std::move(name),
             .doc = std::move(doc),
             .computes = true,
@@ -84,14 +86,16 @@ CommandRowOf<BenchOptions> bench_gpu_row() {
 }
 
 CommandRowOf<BenchAllOptions> bench_all_row() {
-    return {.name = "bench all",
-            .doc = "Measures everything that plans of this machine use: gemm, comm, optimizer, and io with folders.",
-            .computes = true,
-            .positionals = {path_row<BenchAllOptions>("a folder on each disk (default: disks are not measured)")},
-            .options = {size_row<BenchAllOptions>(), brief_row(), machine_file_row()},
-            .examples = {{"ziggurat bench all", "one rank, no disks"},
-                         {"mpirun -n 4 ziggurat bench all /nvme0 /nvme1", "four ranks, and two disks"},
-                         {"mpirun -n 2 ziggurat bench all --brief", "some seconds"}}};
+    return {
+        .name = "bench all",
+        .doc =
+            "Measures everything that plans of this machine use: gemm, comm, optimizer, and io with folders.",
+        .computes = true,
+        .positionals = {path_row<BenchAllOptions>("a folder on each disk (default: disks are not measured)")},
+        .options = {size_row<BenchAllOptions>(), brief_row(), machine_file_row()},
+        .examples = {{"ziggurat bench all", "one rank, no disks"},
+                     {"mpirun -n 4 ziggurat bench all /nvme0 /nvme1", "four ranks, and two disks"},
+                     {"mpirun -n 2 ziggurat bench all --brief", "some seconds"}}};
 }
 
 CommandRowOf<BenchIoOptions> bench_io_row() {

@@ -56,8 +56,9 @@ struct Rounds {
     }
 };
 
-/// Returns the median seconds of one call. The first call, which loads kernels and touches memory, is not
-/// counted.
+/// Returns the median seconds of one call.
+///
+/// The first call, which loads kernels and touches memory, is not counted.
 template <class Work, class Finish>
 double median_seconds(const Work& work, const Finish& finish, const RoundLimits& limits) {
     work();

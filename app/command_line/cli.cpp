@@ -95,8 +95,7 @@ const CommandRow& take_command_below(const std::vector<const CommandRow*>& rows,
     }
     const auto last = known.back();
     known.pop_back();
-    const auto all =
-        known.empty() ? last : fmt::format("{} or {}", fmt::join(known, ", "), last);
+    const auto all = known.empty() ? last : fmt::format("{} or {}", fmt::join(known, ", "), last);
     throw UsageError{values.size() < 2
                          ? "'" + values[0] + "' needs a second word: " + all + "."
                          : "'" + values[0] + "' does not measure '" + values[1] + "'. Use " + all + ".",

@@ -40,7 +40,8 @@ SampleLinear<T>::SampleLinear(device::Device& device, const LinearShape& shape, 
       num_sets_{std::max<std::int64_t>(1, (pool_bytes + offsets_.end - 1) / offsets_.end)},
       stream_{device.make_stream()},
       linear_{stream_, shape},
-      arena_{device.reserve(num_sets_ * offsets_.end + linear_.workspace_bytes(), "timed matrix products",
+      arena_{device.reserve(num_sets_ * offsets_.end + linear_.workspace_bytes(),
+                            "timed matrix products",
                             device::Arena::Kind::own)},
       staging_{offsets_.dw, "operands of timed matrix products"},
       pinned_{device.pin(staging_)} {
@@ -66,8 +67,8 @@ void SampleLinear<T>::start(LinearProduct product) {
     const auto x = matrix(offsets_.x, rows, in);
     const auto w = matrix(offsets_.w, out, in);
     const auto y = matrix(offsets_.y, rows, out);
-    const auto workspace = VectorAddress<std::byte>::at(arena_.data() + num_sets_ * offsets_.end,
-                                                        {linear_.workspace_bytes()});
+    const auto workspace =
+        VectorAddress<std::byte>::at(arena_.data() + num_sets_ * offsets_.end, {linear_.workspace_bytes()});
     switch (product) {
         case LinearProduct::forward:
             linear_.forward(stream_, x, w, {}, y, workspace);

@@ -26,7 +26,7 @@ constexpr const char* to_string(LinearProduct product) {
     throw std::invalid_argument{"no LinearProduct"};
 }
 
-/// Runs the products of one layer on sample elements in the device's memory, with the kernels of training.
+/// Runs the products of one layer on sample elements in device memory, with the kernels of training.
 ///
 /// Each call uses the next of several sets of operands. Together they exceed the caches, as the weights and
 /// activations of a model do.
@@ -63,8 +63,8 @@ class SampleLinear {
     std::int64_t current_ = 0;
     device::Stream stream_;
     Linear<T> linear_;
-    device::Arena arena_;     ///< the sets, then the workspace
-    device::Arena staging_;   ///< host memory: source of the operands, destination of last()
+    device::Arena arena_;    ///< the sets, then the workspace
+    device::Arena staging_;  ///< host memory: source of the operands, destination of last()
     std::shared_ptr<void> pinned_;
 };
 

@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "base/enum_array.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/machine_spec.hpp"
@@ -36,7 +35,9 @@ struct TimedProgram {
 /// an estimate from above: the timed program should be so small that its kernels have almost no work.
 double op_overhead(const TimedProgram& timed);
 
-/// Returns the rates with which op_seconds() gives the total time of each kind of work, after `overhead`.
+/// Returns the rates with which op_seconds() gives the total time of each kind of work.
+///
+/// `overhead` is subtracted from the time of each op, for each of its launches.
 ///
 /// Ops that contain a product are left out, except attention. Kinds of work that the programs lack are 0.
 OpRates op_rates(std::span<const TimedProgram> timed, double overhead);

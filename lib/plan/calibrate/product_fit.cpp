@@ -28,7 +28,10 @@ constexpr double smallest_gain = 1e-10;
 constexpr double increment = 1e-5;
 
 spec::ProductRate rate_of(const Unknowns& x) {
-    return {.flops = std::exp(x[0]), .half_m = std::exp(x[1]), .half_n = std::exp(x[2]), .half_k = std::exp(x[3])};
+    return {.flops = std::exp(x[0]),
+            .half_m = std::exp(x[1]),
+            .half_n = std::exp(x[2]),
+            .half_k = std::exp(x[3])};
 }
 
 double log_ratio(const ProductSample& sample, const spec::ProductRate& rate, const ProductMemory& memory) {

@@ -22,9 +22,11 @@ struct ProductMemory {
 };
 
 /// Returns the seconds of a product that the planner derives from `rate`.
-double fitted_seconds(const ProductExtents& product, const spec::ProductRate& rate, const ProductMemory& memory);
+double fitted_seconds(const ProductExtents& product,
+                      const spec::ProductRate& rate,
+                      const ProductMemory& memory);
 
-/// Returns the rate whose times differ least from the samples: minimum sum of squared logarithms of ratios.
+/// Returns the rate with the minimum sum of squared logarithms of fitted over measured time.
 ///
 /// Levenberg-Marquardt on the logarithms of the four numbers, from several starts. All numbers are rounded to
 /// whole ones, as machine files store them. Few samples, or samples with one extent only, give a rate that

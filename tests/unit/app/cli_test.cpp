@@ -438,7 +438,8 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"plan", "a.yaml", "--program", "--ops", "3-"}, "not '3-'"},
         {{"plan", "a.yaml", "--program", "--variant", "sample"},
          "'--variant' takes one of train and evaluate"},
-        {{"bench", "cpu", "/a"}, "'bench' does not measure 'cpu'. Use gemm, comm, io, optimizer, gpu or all."},
+        {{"bench", "cpu", "/a"},
+         "'bench' does not measure 'cpu'. Use gemm, comm, io, optimizer, gpu or all."},
         {{"bench", "gpu", "/a"}, "'/a' is one argument too many."},
         {{"bench", "gemm", "/a"}, "'/a' is one argument too many."},
         {{"bench", "io", "/a", "--ranks", "2"}, "'bench io' has no option '--ranks'."},
@@ -518,7 +519,8 @@ TEST(CommandLine, TakesWhatIsMeasured) {
     EXPECT_EQ(options.paths, (std::vector<std::string>{"/a", "/b"}));
     EXPECT_EQ(options.size_bytes, 64 << 20);
     EXPECT_EQ(options.machine_file, "m.yaml");
-    EXPECT_NE(mismatch({"bench"}).find("'bench' needs a second word: gemm, comm, io, optimizer, gpu or all."), std::string::npos);
+    EXPECT_NE(mismatch({"bench"}).find("'bench' needs a second word: gemm, comm, io, optimizer, gpu or all."),
+              std::string::npos);
     EXPECT_NE(mismatch({"bench", "io"}).find("no folder is given"), std::string::npos);
     EXPECT_NE(mismatch({"bench", "io", "/a", "--size", "12"}).find("takes a size of at least 1MiB"),
               std::string::npos);
@@ -527,8 +529,9 @@ TEST(CommandLine, TakesWhatIsMeasured) {
 }
 
 TEST(CommandLine, TakesWhatRanksMeasureAtOnce) {
-    const auto all = print_line({"bench", "all", "/a", "/b", "--size", "2MiB", "--brief", "--machine-file", "m.yaml"})
-                         .options<BenchAllOptions>();
+    const auto all =
+        print_line({"bench", "all", "/a", "/b", "--size", "2MiB", "--brief", "--machine-file", "m.yaml"})
+            .options<BenchAllOptions>();
     EXPECT_EQ(all.paths, (std::vector<std::string>{"/a", "/b"}));
     EXPECT_EQ(all.size_bytes, 2 << 20);
     EXPECT_TRUE(all.brief);
@@ -539,7 +542,8 @@ TEST(CommandLine, TakesWhatRanksMeasureAtOnce) {
             print_line({"bench", measured, "--machine-file=m.yaml"}).options<BenchRanksOptions>();
         EXPECT_EQ(options.machine_file, "m.yaml") << measured;
         EXPECT_FALSE(options.brief) << measured;
-        EXPECT_TRUE(print_line({"bench", measured, "--brief"}).options<BenchRanksOptions>().brief) << measured;
+        EXPECT_TRUE(print_line({"bench", measured, "--brief"}).options<BenchRanksOptions>().brief)
+            << measured;
     }
 }
 

@@ -40,9 +40,9 @@ void expect_products(device::Device& device) {
     }
     SampleLinear<T> layer{device, {rows, in, out, false}, 1};
     // Forward is last: it overwrites y, which the gradients read.
-    for (const auto& [product, expected] : {std::pair{LinearProduct::backward_weight, d_weight},
-                                            std::pair{LinearProduct::backward_input, d_input},
-                                            std::pair{LinearProduct::forward, forward}}) {
+    for (const auto& [product, expected] :
+         {std::pair{LinearProduct::backward_weight, d_weight},
+          std::pair{LinearProduct::backward_input, d_input}, std::pair{LinearProduct::forward, forward}}) {
         layer.start(product);
         layer.finish();
         // Products of the elements are multiples of 2^-14, so their sum is exact.

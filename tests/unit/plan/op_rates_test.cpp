@@ -45,10 +45,10 @@ TEST(OpRates, AreThoseThatMadeThePlannersTimes) {
     const SmallModel llama{"llama"}, gpt2{"gpt2"};
     const auto llama_seconds = llama.seconds(rates), gpt2_seconds = gpt2.seconds(rates);
 
-    const auto found = op_rates(
-        std::vector<TimedProgram>{{llama.program, llama.spec, llama.layout, llama_seconds},
-                                  {gpt2.program, gpt2.spec, gpt2.layout, gpt2_seconds}},
-        rates.op_overhead);
+    const auto found =
+        op_rates(std::vector<TimedProgram>{{llama.program, llama.spec, llama.layout, llama_seconds},
+                                           {gpt2.program, gpt2.spec, gpt2.layout, gpt2_seconds}},
+                 rates.op_overhead);
 
     EXPECT_NEAR(found.attention.forward_flops / 2e9, 1, 1e-6);
     EXPECT_NEAR(found.attention.backward_flops / 1e9, 1, 1e-6);
@@ -63,7 +63,8 @@ TEST(OpRates, OfWorkThatNoOpDoesAreUnknown) {
     const SmallModel gpt2{"gpt2"};
     const auto seconds = gpt2.seconds(distinct_rates());
 
-    const auto found = op_rates(std::vector<TimedProgram>{{gpt2.program, gpt2.spec, gpt2.layout, seconds}}, 0);
+    const auto found =
+        op_rates(std::vector<TimedProgram>{{gpt2.program, gpt2.spec, gpt2.layout, seconds}}, 0);
 
     EXPECT_EQ(found.sweeps[Sweep::rotation], (spec::SweepRate{}));
     EXPECT_GT(found.sweeps[Sweep::norm].forward, 0);
