@@ -33,6 +33,7 @@ int bench_all(const BenchAllOptions& options) {
                 check_folders(options.paths);
             }
         });
+        check_links(ranks);
         measure_kernels(ranks, detail);
         measure_updates(ranks, detail);
         if (ranks.world().size() > 1) {

@@ -36,19 +36,21 @@ void measure_link(BenchRanks& ranks,
 
 }  // namespace
 
+void check_links(const BenchRanks& ranks) {
+    if (!ranks.nodes().is_uniform) {
+        throw Error{ErrorKind::resource, "cannot measure links (nodes have different numbers of ranks). Start "
+                                         "the same number of consecutive ranks on each node."};
+    }
+}
+
 void measure_links(BenchRanks& ranks, const BenchDetail& detail) {
     const auto& nodes = ranks.nodes();
-    if (nodes.ranks_on_node > 1 && nodes.is_uniform) {
+    if (nodes.ranks_on_node > 1) {
         measure_link(ranks, LinkGroups::of_node, "link of a node", &spec::MachineSpec::node_link, detail);
     }
-    if (nodes.num_nodes > 1 && nodes.is_uniform) {
+    if (nodes.num_nodes > 1) {
         measure_link(ranks, LinkGroups::over_nodes, "link between nodes", &spec::MachineSpec::network_link,
                      detail);
-    }
-    if (!nodes.is_uniform) {
-        throw Error{ErrorKind::resource,
-                    "cannot measure links (nodes have different numbers of ranks). Start "
-                    "the same number of consecutive ranks on each node."};
     }
 }
 
@@ -59,6 +61,7 @@ int bench_comm(const BenchRanksOptions& options) {
                         "there is no link to measure (one rank was started). Start "
                         "several: mpirun -n 2 ziggurat bench comm."};
         }
+        check_links(ranks);
         measure_links(ranks, {.is_brief = options.brief, .has_tables = true});
     });
 }

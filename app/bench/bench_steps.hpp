@@ -18,9 +18,12 @@ struct BenchDetail {
 /// Collective: over the ranks
 void measure_kernels(BenchRanks& ranks, const BenchDetail& detail);
 
+/// Errors: Error{resource} if the ranks are not spread evenly over nodes
+void check_links(const BenchRanks& ranks);
+
 /// Measures links between ranks, and sets their latency and bandwidth. Collective: over the ranks
 ///
-/// \pre there are at least two ranks
+/// \pre check_links() has returned, and there are at least two ranks
 void measure_links(BenchRanks& ranks, const BenchDetail& detail);
 
 /// Measures updates, norms and copies, and sets their rates. Collective: over the ranks

@@ -113,10 +113,10 @@ std::string products_table(spec::DType type,
         const auto sample = product.sample();
         const auto& [m, n, k] = sample.extents;
         const double seconds = plan::fitted_seconds(sample.extents, fitted, memory);
-        text += fmt::format("  {:<27} {:>22} {:>11.1f} {:>11.1f} {:>+7.0f}% {:>7} FLOP/s\n",
+        text += fmt::format("  {:<27} {:>22} {:>11.1f} {:>11.1f} {:>+7.0f}% {:>13}\n",
                             to_string(product.kind), fmt::format("{} x {} x {}", m, n, k),
                             sample.seconds * 1e6, seconds * 1e6, 100 * (seconds / sample.seconds - 1),
-                            format_count(sample.extents.flops() / sample.seconds));
+                            format_count(sample.extents.flops() / sample.seconds) + "FLOP/s");
     }
     return text;
 }

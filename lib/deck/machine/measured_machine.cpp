@@ -6,9 +6,12 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "deck/machine/machine.hpp"
 #include "deck/machine/machine_figures.hpp"
@@ -41,6 +44,57 @@ std::string write_figure(FigureForm form, double value) {
             return write_real(value);
     }
     return {};
+}
+
+/// Key of a figure, such as `products.bf16.flops`, and its value as text.
+struct WrittenFigure {
+    std::string key, value;
+};
+
+/// Returns the figures of `machine` that are known, in the order in which they are written.
+std::vector<WrittenFigure> known_figures(const spec::MachineSpec& machine) {
+    std::vector<WrittenFigure> written;
+    auto known = machine;
+    spec::MachineSpec unknown;
+    for (const auto& figure : machine_figures()) {
+        const double value = figure.of(known);
+        if (value != figure.of(unknown)) {
+            written.push_back({figure.key, write_figure(figure.form, value)});
+        }
+    }
+    for (const auto& [key, sharers] : {std::pair{"node_link.sharers", machine.node_link.sharers},
+                                       std::pair{"network_link.sharers", machine.network_link.sharers}}) {
+        if (sharers > 1) {
+            written.push_back({key, std::to_string(sharers)});
+        }
+    }
+    return written;
+}
+
+/// Returns YAML maps of the figures. A map is written where its first figure is.
+std::string nested(std::vector<WrittenFigure> figures, std::size_t indent) {
+    constexpr std::size_t step = 2;
+    std::string text;
+    while (!figures.empty()) {
+        const auto& [key, value] = figures.front();
+        const auto dot = key.find('.');
+        if (dot == std::string::npos) {
+            text += fmt::format("{:{}}{}: {}\n", "", indent, key, value);
+            figures.erase(figures.begin());
+            continue;
+        }
+        const auto map = key.substr(0, dot + 1);
+        text += fmt::format("{:{}}{}:\n", "", indent, map.substr(0, dot));
+        std::vector<WrittenFigure> of_map;
+        for (const auto& figure : figures) {
+            if (figure.key.starts_with(map)) {
+                of_map.push_back({figure.key.substr(map.size()), figure.value});
+            }
+        }
+        text += nested(std::move(of_map), indent + step);
+        std::erase_if(figures, [&](const auto& figure) { return figure.key.starts_with(map); });
+    }
+    return text;
 }
 
 }  // namespace
@@ -76,7 +130,7 @@ void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnosti
 }
 
 std::string machine_text(const spec::MachineSpec& machine) {
-    auto text =
+    const auto text =
         fmt::format("machine_version: {}\nname: {}\nhas_device: {}\nranks_per_node: {}\ncores_per_node: {}\n",
                     machine_version, write_text(machine.name), machine.has_device, machine.ranks_per_node,
                     machine.cores_per_node) +
@@ -90,17 +144,7 @@ std::string machine_text(const spec::MachineSpec& machine) {
         line("nvme_space", write_bytes(machine.nvme_bytes), machine.nvme_bytes != spec::unknown_space) +
         line("nvme_block", write_bytes(machine.nvme_block_bytes), machine.nvme_block_bytes > 0) +
         line("nvme_queue_depth", std::to_string(machine.nvme_queue_depth), machine.nvme_queue_depth > 0);
-    auto known = machine;
-    spec::MachineSpec unknown;
-    for (const auto& figure : machine_figures()) {
-        const double value = figure.of(known);
-        text += line(figure.key, write_figure(figure.form, value), value != figure.of(unknown));
-    }
-    for (const auto& [key, sharers] : {std::pair{"node_link.sharers", machine.node_link.sharers},
-                                       std::pair{"network_link.sharers", machine.network_link.sharers}}) {
-        text += line(key, std::to_string(sharers), sharers > 1);
-    }
-    return text;
+    return text + nested(known_figures(machine), 0);
 }
 
 }  // namespace ziggurat::deck
