@@ -38,8 +38,9 @@ void measure_link(BenchRanks& ranks,
 
 void check_links(const BenchRanks& ranks) {
     if (!ranks.nodes().is_uniform) {
-        throw Error{ErrorKind::resource, "cannot measure links (nodes have different numbers of ranks). Start "
-                                         "the same number of consecutive ranks on each node."};
+        throw Error{ErrorKind::resource,
+                    "cannot measure links (nodes have different numbers of ranks). Start "
+                    "the same number of consecutive ranks on each node."};
     }
 }
 

@@ -64,7 +64,9 @@ std::string layers_table(const TimedModel& timed, const spec::MachineSpec& machi
     for (const auto& [name, sum] : sorted) {
         text += line(name, sum);
     }
-    return text + line("all", total);
+    return text + line("all", total) +
+           fmt::format("  a step took {:.1f} us with its waits and communication\n",
+                       timed.step_seconds * 1e6);
 }
 
 }  // namespace ziggurat::app

@@ -82,14 +82,14 @@ class OpClock {
         }
     }
 
-    /// Returns the median of each op, with the median time between two ops.
-    std::vector<double> medians() const {
-        const double dispatch = dispatches_.empty() ? 0 : median_of(dispatches_);
-        std::vector<double> medians;
+    /// Returns the lower quartile of each op, with that of the time between two ops.
+    std::vector<double> usual() const {
+        const double dispatch = dispatches_.empty() ? 0 : quartile_of(dispatches_);
+        std::vector<double> usual;
         for (const auto& of_op : seconds_) {
-            medians.push_back(of_op.empty() ? 0 : median_of(of_op) + dispatch);
+            usual.push_back(of_op.empty() ? 0 : quartile_of(of_op) + dispatch);
         }
-        return medians;
+        return usual;
     }
 
   private:
@@ -149,8 +149,8 @@ TimedModel measure_layers(BenchRanks& ranks, const spec::RunSpec& run) {
         ranks.advance();
     }
     assembly.train_executor().finish();
-    timed.seconds = ranks.slowest(clock.medians());
-    timed.step_seconds = ranks.slowest({median_of(steps)}).front();
+    timed.seconds = ranks.slowest(clock.usual());
+    timed.step_seconds = ranks.slowest({quartile_of(steps)}).front();
     return timed;
 }
 

@@ -25,14 +25,14 @@ enum class SampleSize {
 /// \param launch  BenchRanks::launch()
 spec::RunSpec sample_run(const spec::RunSpec& launch, const std::string& family, SampleSize size);
 
-/// Median seconds of each op of a model's training step, on the slowest rank.
+/// Seconds of each op of a model's training step (lower quartile), on the slowest rank.
 struct TimedModel {
     spec::RunSpec run;
     schedule::Program program;
     std::unique_ptr<schedule::ModelLayout> layout;
     /// By op of the compute lane, with its dispatch by the executor; 0 for other lanes.
     std::vector<double> seconds = {};
-    double step_seconds = 0;
+    double step_seconds = 0;  ///< of a whole step
 
     plan::TimedProgram timed() const { return {program, run, *layout, seconds}; }
 };

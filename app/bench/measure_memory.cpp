@@ -39,7 +39,7 @@ double rate_of(BenchRanks& ranks,
                const std::function<void()>& call,
                const std::function<void()>& finish,
                bool is_brief) {
-    const double seconds = median_seconds(call, finish, limits_for(is_brief));
+    const double seconds = usual_seconds(call, finish, limits_for(is_brief));
     return work / ranks.slowest({seconds}).front();
 }
 

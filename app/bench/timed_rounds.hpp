@@ -1,4 +1,4 @@
-/// Timing of short work: the number of repetitions, and the median of several rounds.
+/// Timing of short work: the number of repetitions, and the lower quartile of several rounds.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,14 @@
 
 namespace ziggurat::app {
 
-/// Returns the middle of the values, which are not empty.
-inline double median_of(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+/// Returns the lower quartile of the values, which are not empty.
+///
+/// Other processes slow down some rounds, and nothing makes a round too fast. The minimum would be the round
+/// in which the other ranks happened to do nothing.
+inline double quartile_of(std::vector<double> values) {
+    const auto quartile = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 4);
+    std::nth_element(values.begin(), quartile, values.end());
+    return *quartile;
 }
 
 /// Limits of the time that one measurement takes.
@@ -40,7 +43,7 @@ struct Rounds {
         return {static_cast<int>(calls), static_cast<int>(rounds)};
     }
 
-    /// Returns the median seconds of one call. \param finish  called after each round
+    /// Returns the usual seconds of one call. \param finish  called after each round
     template <class Work, class Finish>
     double time(const Work& work, const Finish& finish) const {
         std::vector<double> seconds;
@@ -52,15 +55,15 @@ struct Rounds {
             finish();
             seconds.push_back(seconds_between(begin, monotonic_ns()) / calls);
         }
-        return median_of(std::move(seconds));
+        return quartile_of(std::move(seconds));
     }
 };
 
-/// Returns the median seconds of one call.
+/// Returns the usual seconds of one call.
 ///
 /// The first call, which loads kernels and touches memory, is not counted.
 template <class Work, class Finish>
-double median_seconds(const Work& work, const Finish& finish, const RoundLimits& limits) {
+double usual_seconds(const Work& work, const Finish& finish, const RoundLimits& limits) {
     work();
     finish();
     const double first = Rounds{1, 1}.time(work, finish);
