@@ -30,6 +30,7 @@ constexpr std::int64_t all_sizes[] = {1024,         4096,         16 << 10,     
 constexpr std::int64_t brief_sizes[] = {1024, 16 << 10, 256 << 10};
 constexpr std::array all_kinds{OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::send};
 constexpr std::int64_t block_alignment = 64;
+constexpr std::int64_t max_slots = 16;
 
 /// Returns equal blocks of a vector; the last ones are shorter, or empty.
 std::vector<comm::Block> blocks_of(std::int64_t bytes, int members) {
@@ -77,8 +78,17 @@ class TimedGroup {
         if (kind == OpKind::send) {
             return message_seconds(bytes, limits);
         }
-        const int call = calls_->prepare(collective(kind, bytes));
-        return time([&] { run(call); }, limits);
+        std::vector<int> calls;
+        for (std::int64_t slot = 0; slot < slots(bytes); ++slot) {
+            calls.push_back(calls_->prepare(collective(kind, bytes, slot * bytes)));
+        }
+        std::size_t next = 0;
+        return time(
+            [&] {
+                run(calls[next]);
+                next = (next + 1) % calls.size();
+            },
+            limits);
     }
 
   private:
@@ -87,10 +97,18 @@ class TimedGroup {
         comm::wait(*calls_, call, ranks_.world().waits(), &node_);
     }
 
-    comm::CollectiveCall collective(OpKind kind, std::int64_t bytes) const {
+    /// Returns the number of vectors that calls use in turn.
+    ///
+    /// In a step each vector is another one, so a vector that is used again at once would be in a cache.
+    std::int64_t slots(std::int64_t bytes) const {
+        return std::clamp(half_ / bytes, std::int64_t{1}, max_slots);
+    }
+
+    /// \param offset  of the vectors in their half of the memory
+    comm::CollectiveCall collective(OpKind kind, std::int64_t bytes, std::int64_t offset) const {
         comm::CollectiveCall call{.type = spec::DType::f32,
-                                  .input = arenas_.front().data(),
-                                  .output = arenas_.front().data() + half_,
+                                  .input = arenas_.front().data() + offset,
+                                  .output = arenas_.front().data() + half_ + offset,
                                   .blocks = blocks_of(bytes, size()),
                                   .label = "a timed collective"};
         const auto mine = call.blocks[static_cast<std::size_t>(members_.rank())].offset_bytes;
@@ -111,23 +129,32 @@ class TimedGroup {
         if (peer >= size()) {
             return time([] {}, limits);
         }
-        const auto message = [&](CollectiveKind kind, int tag) {
+        const auto message = [&](CollectiveKind kind, std::int64_t offset, int tag) {
             return calls_->prepare({.kind = kind,
-                                    .input = arenas_.front().data(),
-                                    .output = arenas_.front().data() + half_,
+                                    .input = arenas_.front().data() + offset,
+                                    .output = arenas_.front().data() + half_ + offset,
                                     .blocks = {{0, bytes}},
                                     .peer = peer,
                                     .tag = tag,
                                     .label = "a timed message"});
         };
         const bool begins = members_.rank() < peer;
-        const int there = message(begins ? CollectiveKind::send : CollectiveKind::receive, next_tag_);
-        const int back = message(begins ? CollectiveKind::receive : CollectiveKind::send, next_tag_ + 1);
-        next_tag_ += 2;
+        std::vector<std::array<int, 2>> round_trips;  // there and back
+        for (std::int64_t slot = 0; slot < slots(bytes); ++slot) {
+            const auto offset = slot * bytes;
+            const int there =
+                message(begins ? CollectiveKind::send : CollectiveKind::receive, offset, next_tag_++);
+            const int back =
+                message(begins ? CollectiveKind::receive : CollectiveKind::send, offset, next_tag_++);
+            round_trips.push_back({there, back});
+        }
+        std::size_t next = 0;
         return time(
                    [&] {
-                       run(there);
-                       run(back);
+                       for (const int call : round_trips[next]) {
+                           run(call);
+                       }
+                       next = (next + 1) % round_trips.size();
                    },
                    limits) /
                2;

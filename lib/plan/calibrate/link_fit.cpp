@@ -1,6 +1,6 @@
 #include "plan/calibrate/link_fit.hpp"
 
-#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/contract.hpp"
@@ -28,9 +28,35 @@ const Rates& only_bytes() {
     return rates;
 }
 
-/// Lowest latency and inverse bandwidth of a fit: times never become 0.
-constexpr double min_latency = 1e-9;
-constexpr double min_seconds_of_byte = 1e-15;
+// Bounds of the bytes that a link moves during its latency.
+constexpr double min_ratio = 1e-3;
+constexpr double max_ratio = 1e12;
+constexpr int search_steps = 200;
+
+/// A link, and its sum of squared logarithms of fitted over measured time.
+struct LinkFit {
+    spec::LinkRate link;
+    double sum = 0;
+};
+
+/// Returns the best link whose latency is the time of `bytes` bytes.
+LinkFit fit_with_ratio(std::span<const LinkSample> samples, double bytes) {
+    const auto log_error = [&](const LinkSample& sample, double seconds_of_byte) {
+        return std::log((sample.latencies * bytes + sample.bytes) * seconds_of_byte / sample.seconds);
+    };
+    double mean = 0;
+    for (const auto& sample : samples) {
+        ZG_EXPECTS(sample.seconds > 0);
+        mean += log_error(sample, 1) / static_cast<double>(samples.size());
+    }
+    const double seconds_of_byte = std::exp(-mean);
+    LinkFit fit{.link = {.bandwidth = 1 / seconds_of_byte, .latency = bytes * seconds_of_byte}};
+    for (const auto& sample : samples) {
+        const double error = log_error(sample, seconds_of_byte);
+        fit.sum += error * error;
+    }
+    return fit;
+}
 
 }  // namespace
 
@@ -56,30 +82,15 @@ double fitted_seconds(const LinkSample& sample, const spec::LinkRate& link) {
 
 spec::LinkRate fit_link(std::span<const LinkSample> samples) {
     ZG_EXPECTS(!samples.empty());
-    // Normal equations of (latencies x latency + bytes x seconds_of_byte) / seconds = 1.
-    double ll = 0, lb = 0, bb = 0, l = 0, b = 0;
-    for (const auto& sample : samples) {
-        ZG_EXPECTS(sample.seconds > 0);
-        const double latencies = sample.latencies / sample.seconds;
-        const double bytes = sample.bytes / sample.seconds;
-        ll += latencies * latencies;
-        lb += latencies * bytes;
-        bb += bytes * bytes;
-        l += latencies;
-        b += bytes;
+    const auto fit = [&](double log_ratio) { return fit_with_ratio(samples, std::exp(log_ratio)); };
+    // The sum of squares has one minimum along the ratio of latency to the time of a byte: ternary search.
+    double low = std::log(min_ratio), high = std::log(max_ratio);
+    for (int step = 0; step < search_steps; ++step) {
+        const double left = low + (high - low) / 3, right = high - (high - low) / 3;
+        const bool is_left = fit(left).sum < fit(right).sum;
+        (is_left ? high : low) = is_left ? right : left;
     }
-    const double determinant = ll * bb - lb * lb;
-    ZG_EXPECTS(determinant > 0);
-    double latency = (l * bb - b * lb) / determinant;
-    double seconds_of_byte = (b * ll - l * lb) / determinant;
-    if (latency < min_latency) {
-        latency = min_latency;
-        seconds_of_byte = b / bb;
-    } else if (seconds_of_byte < min_seconds_of_byte) {
-        seconds_of_byte = min_seconds_of_byte;
-        latency = l / ll;
-    }
-    return {.bandwidth = 1 / seconds_of_byte, .latency = latency};
+    return fit((low + high) / 2).link;
 }
 
 }  // namespace ziggurat::plan

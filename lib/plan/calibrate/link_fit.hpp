@@ -33,7 +33,7 @@ LinkSample message_sample(std::int64_t bytes, double seconds);
 /// Returns the seconds that the planner derives from `link`.
 double fitted_seconds(const LinkSample& sample, const spec::LinkRate& link);
 
-/// Returns the link with the minimum sum of squared relative errors of the samples.
+/// Returns the link with the minimum sum of squared logarithms of fitted over measured time.
 ///
 /// \pre there are samples with and without many bytes; seconds are above 0
 spec::LinkRate fit_link(std::span<const LinkSample> samples);
