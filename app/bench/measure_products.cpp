@@ -59,9 +59,9 @@ RoundLimits limits_for(bool is_brief) {
                     : RoundLimits{.round_s = 1e-3, .total_s = 0.015};
 }
 
-/// Returns the number of passes over the grid.
+/// Returns how often the grid is measured.
 ///
-/// The best time of a product counts: other processes slow down some of the passes.
+/// The best time of a product counts: other processes slow down some measurements.
 int passes_for(bool is_brief) {
     return is_brief ? 1 : 3;
 }
