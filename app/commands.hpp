@@ -28,8 +28,12 @@ using AllCommands = CommandList<
     Command<report_row, report>,
     Command<top_row, top>,
     Command<doctor_row, doctor>,
+    Command<bench_gemm_row, bench_gemm>,
+    Command<bench_comm_row, bench_comm>,
     Command<bench_io_row, bench_io>,
-    Command<bench_gpu_row, bench_gpu>>;
+    Command<bench_optimizer_row, bench_optimizer>,
+    Command<bench_gpu_row, bench_gpu>,
+    Command<bench_all_row, bench_all>>;
 // clang-format on
 
 }  // namespace ziggurat::app

@@ -76,7 +76,7 @@ double product_rate(device::Device& device) {
 
 }  // namespace
 
-int bench_gpu(const BenchGpuOptions& options) {
+int bench_gpu(const BenchOptions& options) {
     const auto found = device::discover();
     if (found.count == 0) {
         throw Error{ErrorKind::resource,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/bench/machine_file.hpp"
+#include "app/bench/measure_disks.hpp"
 #include "app/bench/measure_options.hpp"
 #include "app/output/output_style.hpp"
 #include "base/error.hpp"
@@ -62,8 +63,8 @@ spec::MachineSpec with_disks(spec::MachineSpec machine,
 
 }  // namespace
 
-int bench_io(const BenchIoOptions& options) {
-    for (const auto& folder : options.paths) {
+void check_folders(const std::vector<std::string>& folders) {
+    for (const auto& folder : folders) {
         std::error_code problem;
         if (!std::filesystem::is_directory(folder, problem)) {
             throw Error{ErrorKind::resource,
@@ -71,9 +72,13 @@ int bench_io(const BenchIoOptions& options) {
                                     printable(folder), problem ? problem.message() : "it is not a folder")};
         }
     }
-    const MachineFile file{options.machine_file};
-    const auto measured = storage::sweep(
-        {.folders = options.paths, .file_bytes = options.size_bytes, .progress = show_measured});
+}
+
+void measure_disks(const std::vector<std::string>& folders,
+                   std::int64_t file_bytes,
+                   spec::MachineSpec& machine) {
+    const auto measured =
+        storage::sweep({.folders = folders, .file_bytes = file_bytes, .progress = show_measured});
     if (train::Screen::of(STDERR_FILENO, terminal_escapes()).has_live_line()) {
         std::fputs("\r                          \r", stderr);
     }
@@ -86,7 +91,15 @@ int bench_io(const BenchIoOptions& options) {
     fmt::print(
         "best: tiers.nvme.block = {}, tiers.nvme.queue_depth = {}: read {:.2f} GB/s, write {:.2f} GB/s\n",
         deck::write_bytes(best.block_bytes), best.depth, best.read_rate / giga, best.write_rate / giga);
-    file.keep(with_disks(file.machine(), options.paths, best));
+    machine = with_disks(machine, folders, best);
+}
+
+int bench_io(const BenchIoOptions& options) {
+    check_folders(options.paths);
+    const MachineFile file{options.machine_file};
+    auto machine = file.machine();
+    measure_disks(options.paths, options.size_bytes, machine);
+    file.keep(machine);
     return 0;
 }
 

@@ -46,7 +46,7 @@ _ziggurat() {
   done
   if [ "$command" = bench ]; then
     if [ "$positionals" = 0 ]; then
-      COMPREPLY=($(compgen -W "gpu io" -- "$cur"))
+      COMPREPLY=($(compgen -W "$(_ziggurat_measured)" -- "$cur"))
       return
     fi
     command="bench ${COMP_WORDS[2]}"
@@ -86,9 +86,13 @@ std::string first_word(const std::string& text) {
 
 std::string of_commands() {
     std::string values;
+    std::string measured;
     std::string cases;
     for (const auto& row : commands()) {
         values += (values.empty() ? "" : " ") + first_word(row.name);
+        if (row.name.starts_with("bench ")) {
+            measured += (measured.empty() ? "" : " ") + row.name.substr(row.name.find(' ') + 1);
+        }
         cases += "    '" + row.name + "') echo '";
         for (std::size_t i = 0; i < row.options.size(); ++i) {
             cases += (i == 0 ? "" : " ") + row.options[i].name;
@@ -96,7 +100,8 @@ std::string of_commands() {
         cases += "' ;;\n";
     }
     return "_ziggurat_commands() { echo '" + values +
-           " --help --version'; }\n\n_ziggurat_options() {\n  case $1 in\n" + cases + "  esac\n}\n";
+           " --help --version'; }\n\n_ziggurat_measured() { echo '" + measured +
+           "'; }\n\n_ziggurat_options() {\n  case $1 in\n" + cases + "  esac\n}\n";
 }
 
 /// Returns true for keys that take a single value. Elements of lists are written as YAML.

@@ -93,7 +93,9 @@ const CommandRow& take_command_below(const std::vector<const CommandRow*>& rows,
             return *row;
         }
     }
-    const auto all = fmt::format("{}", fmt::join(known, " or "));
+    const auto last = known.back();
+    known.pop_back();
+    const auto all = known.empty() ? last : fmt::format("{} or {}", fmt::join(known, ", "), last);
     throw UsageError{values.size() < 2
                          ? "'" + values[0] + "' needs a second word: " + all + "."
                          : "'" + values[0] + "' does not measure '" + values[1] + "'. Use " + all + ".",

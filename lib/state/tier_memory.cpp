@@ -220,10 +220,6 @@ std::int64_t TierMemory::private_bytes() const noexcept {
     return sum;
 }
 
-bool TierMemory::is_staged() const noexcept {
-    return std::ranges::any_of(shared(), &device::Arena::is_staged);
-}
-
 std::byte* TierMemory::at(const schedule::Buffer& buffer) const {
     ZG_EXPECTS(buffer.offset >= 0 && buffer.tier != spec::Tier::nvme);
     return arenas_[schedule::arena_of(buffer)].data() + buffer.offset;

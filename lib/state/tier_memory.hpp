@@ -49,8 +49,6 @@ class TierMemory {
     std::array<std::byte*, schedule::num_arenas> arenas() const noexcept;
     /// Returns the arenas that peers must map, including empty ones.
     std::span<const device::Arena> shared() const noexcept { return std::span{arenas_}.subspan(3); }
-    /// Returns true if collectives can reach the device tier only through host memory.
-    bool is_staged() const noexcept;
     /// Returns the address of a buffer, for kernels and copies on the processor of its tier.
     ///
     /// \pre the buffer is not on NVMe

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
-#include <string_view>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -46,45 +46,53 @@ std::string write_figure(FigureForm form, double value) {
     return {};
 }
 
-/// Returns the keys and values of all known figures; keys of one map are adjacent.
-std::vector<std::pair<std::string, std::string>> figure_lines(spec::MachineSpec machine) {
-    std::vector<std::pair<std::string, std::string>> lines;
+/// Key of a figure, such as `products.bf16.flops`, and its value as text.
+struct WrittenFigure {
+    std::string key, value;
+};
+
+/// Returns the figures of `machine` that are known, in the order in which they are written.
+std::vector<WrittenFigure> known_figures(const spec::MachineSpec& machine) {
+    std::vector<WrittenFigure> written;
+    auto known = machine;
     spec::MachineSpec unknown;
     for (const auto& figure : machine_figures()) {
-        if (const double value = figure.of(machine); value != figure.of(unknown)) {
-            lines.emplace_back(figure.key, write_figure(figure.form, value));
-        }
-        const std::string_view key = figure.key;
-        for (const auto* link : {&machine.node_link, &machine.network_link}) {
-            const auto* name = link == &machine.node_link ? "node_link" : "network_link";
-            if (key == std::string{name} + ".latency" && link->sharers > 1) {
-                lines.emplace_back(std::string{name} + ".sharers", std::to_string(link->sharers));
-            }
+        const double value = figure.of(known);
+        if (value != figure.of(unknown)) {
+            written.push_back({figure.key, write_figure(figure.form, value)});
         }
     }
-    return lines;
+    for (const auto& [key, sharers] : {std::pair{"node_link.sharers", machine.node_link.sharers},
+                                       std::pair{"network_link.sharers", machine.network_link.sharers}}) {
+        if (sharers > 1) {
+            written.push_back({key, std::to_string(sharers)});
+        }
+    }
+    return written;
 }
 
-/// Returns keys with dots, such as `node_link.latency`, as maps.
-std::string nested(const std::vector<std::pair<std::string, std::string>>& lines) {
+/// Returns YAML maps of the figures. A map is written where its first figure is.
+std::string nested(std::vector<WrittenFigure> figures, std::size_t indent) {
+    constexpr std::size_t step = 2;
     std::string text;
-    std::vector<std::string> open;  // names of the maps around the line before
-    for (const auto& [key, value] : lines) {
-        std::vector<std::string> names;
-        for (std::size_t begin = 0; begin <= key.size();) {
-            const auto end = std::min(key.find('.', begin), key.size());
-            names.push_back(key.substr(begin, end - begin));
-            begin = end + 1;
+    while (!figures.empty()) {
+        const auto& [key, value] = figures.front();
+        const auto dot = key.find('.');
+        if (dot == std::string::npos) {
+            text += fmt::format("{:{}}{}: {}\n", "", indent, key, value);
+            figures.erase(figures.begin());
+            continue;
         }
-        std::size_t depth = 0;
-        while (depth + 1 < names.size() && depth < open.size() && names[depth] == open[depth]) {
-            ++depth;
+        const auto map = key.substr(0, dot + 1);
+        text += fmt::format("{:{}}{}:\n", "", indent, map.substr(0, dot));
+        std::vector<WrittenFigure> of_map;
+        for (const auto& figure : figures) {
+            if (figure.key.starts_with(map)) {
+                of_map.push_back({figure.key.substr(map.size()), figure.value});
+            }
         }
-        for (; depth + 1 < names.size(); ++depth) {
-            text += fmt::format("{:{}}{}:\n", "", 2 * depth, names[depth]);
-        }
-        text += fmt::format("{:{}}{}: {}\n", "", 2 * depth, names.back(), value);
-        open.assign(names.begin(), names.end() - 1);
+        text += nested(std::move(of_map), indent + step);
+        std::erase_if(figures, [&](const auto& figure) { return figure.key.starts_with(map); });
     }
     return text;
 }
@@ -122,7 +130,7 @@ void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnosti
 }
 
 std::string machine_text(const spec::MachineSpec& machine) {
-    auto text =
+    const auto text =
         fmt::format("machine_version: {}\nname: {}\nhas_device: {}\nranks_per_node: {}\ncores_per_node: {}\n",
                     machine_version, write_text(machine.name), machine.has_device, machine.ranks_per_node,
                     machine.cores_per_node) +
@@ -136,7 +144,7 @@ std::string machine_text(const spec::MachineSpec& machine) {
         line("nvme_space", write_bytes(machine.nvme_bytes), machine.nvme_bytes != spec::unknown_space) +
         line("nvme_block", write_bytes(machine.nvme_block_bytes), machine.nvme_block_bytes > 0) +
         line("nvme_queue_depth", std::to_string(machine.nvme_queue_depth), machine.nvme_queue_depth > 0);
-    return text + nested(figure_lines(machine));
+    return text + nested(known_figures(machine), 0);
 }
 
 }  // namespace ziggurat::deck

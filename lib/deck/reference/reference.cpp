@@ -124,9 +124,9 @@ std::string machine_page() {
         "`--machine FILE.yaml`, or\n"
         "the name of a file in `decks/machines`. The machine itself does not need one: memory, cores and "
         "GPUs are detected, and\n"
-        "`ziggurat bench io` and `bench gpu` store the rates that they measure in such a file. Times are "
-        "predicted if the rates that they\n"
-        "depend on are known.\n\n"
+        "`ziggurat bench all` stores the rates that it measures in such a file. Times are predicted if the "
+        "rates that they depend on are\n"
+        "known.\n\n"
         "| key | takes | default | meaning |\n| --- | --- | --- | --- |\n";
     for (const Row& row : machine_schema().rows()) {
         page += table_row(row);

@@ -8,9 +8,7 @@
 #include "base/contract.hpp"
 #include "base/enumerators.hpp"
 #include "comm/call_shape.hpp"
-#include "comm/make_collectives.hpp"
-#include "comm/nccl.hpp"
-#include "comm/staged_collectives.hpp"
+#include "comm/device_collectives.hpp"
 #include "layout/mesh.hpp"
 #include "layout/sum_group.hpp"
 
@@ -42,27 +40,6 @@ std::byte* base_of(const schedule::Program& program,
                    const schedule::Operand& operand,
                    const state::TierMemory& memory) {
     return memory.at(program.buffers.at(operand.buffer));
-}
-
-/// Creates the collectives of a group, whose vectors may be in the device tier.
-std::unique_ptr<comm::Collectives> collectives_of(const comm::Communicator& members,
-                                                  comm::NodeMemory& node,
-                                                  const std::string& name,
-                                                  const state::TierMemory& memory,
-                                                  device::Device& device,
-                                                  spec::Transport transport) {
-    auto made = comm::make_collectives(members, node, name);
-    if constexpr (comm::has_nccl) {
-        if (transport == spec::Transport::nccl) {
-            return comm::make_nccl_collectives(members, name, std::move(made), memory.shared(), device, node);
-        }
-    }
-    ZG_EXPECTS(transport == spec::Transport::staged);
-    if (memory.is_staged()) {
-        made = std::make_unique<comm::StagedCollectives>(std::move(made), memory.shared(),
-                                                         device.make_stream(), node);
-    }
-    return made;
 }
 
 /// Makes the offsets of the blocks relative to the first block.
@@ -104,8 +81,9 @@ GroupCollectives::GroupCollectives(const comm::Context& world,
     groups_.resize(order.size());
     for (const auto position : order) {
         const auto& group = program.groups[position];
-        groups_[position] = collectives_of(world.group().subset(group.members), node, group.name, memory,
-                                           device, spec.parallel.transport);
+        groups_[position] =
+            comm::make_device_collectives(world.group().subset(group.members), node, group.name,
+                                          memory.shared(), device, spec.parallel.transport);
         groups_in_order_.push_back(position);
     }
 }

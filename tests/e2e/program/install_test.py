@@ -58,7 +58,7 @@ def man(prefix, folder):
     for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "OPTIONS", "EXIT STATUS", "FILES"):
         expect(f"\n.SH {section}\n" in text, f"the manual page has no {section}")
     names = run(prefix / "bin/ziggurat", "--help", cwd=folder)
-    for command in re.findall(r"^  (\w+(?: io| gpu)?) {2,}", names.split("Commands")[1].split("Options:")[0], re.M):
+    for command in re.findall(r"^  (\w+(?: gemm| comm| io| optimizer| gpu| all)?) {2,}", names.split("Commands")[1].split("Options:")[0], re.M):
         expect(re.search(rf"\n\.SS ziggurat {command}[ \n]", text), f"the manual page has no {command}")
     if shutil.which("groff"):
         said = re.sub(r".\x08", "", run("groff", "-ww", "-man", "-Tascii", "-P-c", page, cwd=folder))
@@ -71,7 +71,7 @@ def completion(prefix, folder):
     asked = lambda *words: complete(prefix, folder, "ziggurat", *words)
     expect(asked("ch") == ["check"], "a command")
     expect({"check", "train", "plot", "bench"} <= set(asked("")), "all commands")
-    expect(asked("bench", "") == ["gpu", "io"], "the second word of a command")
+    expect(asked("bench", "") == ["all", "comm", "gemm", "gpu", "io", "optimizer"], "the second word of a command")
     expect(asked("check", "--ma") == ["--machine"], "an option")
     expect("--ranks" not in asked("train", "--"), "options of the command alone")
     expect(set(asked("check", "")) == {"mine.yaml", "runs/"}, "decks and folders")

@@ -340,8 +340,12 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
         {{"eval"},
          {"--data", "--format", "--dtype", "--task", "--tokenizer", "--add-bos", "--choices", "--compute",
           "--average", "--kv-cache", "--json", "--help"}},
+        {{"bench", "gemm"}, {"--brief", "--machine-file", "--help"}},
+        {{"bench", "comm"}, {"--brief", "--machine-file", "--help"}},
         {{"bench", "io"}, {"--size", "--machine-file", "--help"}},
+        {{"bench", "optimizer"}, {"--brief", "--machine-file", "--help"}},
         {{"bench", "gpu"}, {"--machine-file", "--help"}},
+        {{"bench", "all"}, {"--size", "--brief", "--machine-file", "--help"}},
     };
     for (const auto& [command, options] : commands) {
         auto words = command;
@@ -350,14 +354,18 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
 
         EXPECT_EQ(help.exit_code(), 0);
         EXPECT_EQ(entries(help.out, "Options"), options) << help.out;
-        const bool takes_none = command.back() == "gpu";
+        const bool takes_none =
+            command.front() == "bench" && command.back() != "io" && command.back() != "all";
         EXPECT_EQ(help.out.find("Arguments:") == std::string::npos, takes_none) << help.out;
         EXPECT_EQ(entries(help.out, "Arguments").empty(), takes_none) << help.out;
         const std::string examples = help.out.substr(help.out.find("\nExamples:\n"));
         EXPECT_EQ(std::count(examples.begin(), examples.end(), '\n'), 5) << "three examples";
     }
-    EXPECT_EQ(print_line({"bench", "--help"}).out,
-              print_line({"bench", "io", "--help"}).out + "\n" + print_line({"bench", "gpu", "--help"}).out);
+    std::string of_bench;
+    for (const char* measured : {"gemm", "comm", "io", "optimizer", "gpu", "all"}) {
+        of_bench += (of_bench.empty() ? "" : "\n") + print_line({"bench", measured, "--help"}).out;
+    }
+    EXPECT_EQ(print_line({"bench", "--help"}).out, of_bench);
     EXPECT_EQ(print_line({"check", "a.yaml", "--ranks", "3", "-h"}).out, print_line({"check", "--help"}).out);
 }
 
@@ -430,8 +438,10 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"plan", "a.yaml", "--program", "--ops", "3-"}, "not '3-'"},
         {{"plan", "a.yaml", "--program", "--variant", "sample"},
          "'--variant' takes one of train and evaluate"},
-        {{"bench", "cpu", "/a"}, "'bench' does not measure 'cpu'. Use io or gpu."},
+        {{"bench", "cpu", "/a"},
+         "'bench' does not measure 'cpu'. Use gemm, comm, io, optimizer, gpu or all."},
         {{"bench", "gpu", "/a"}, "'/a' is one argument too many."},
+        {{"bench", "gemm", "/a"}, "'/a' is one argument too many."},
         {{"bench", "io", "/a", "--ranks", "2"}, "'bench io' has no option '--ranks'."},
     };
     for (const auto& [words, expected] : lines) {
@@ -509,12 +519,32 @@ TEST(CommandLine, TakesWhatIsMeasured) {
     EXPECT_EQ(options.paths, (std::vector<std::string>{"/a", "/b"}));
     EXPECT_EQ(options.size_bytes, 64 << 20);
     EXPECT_EQ(options.machine_file, "m.yaml");
-    EXPECT_NE(mismatch({"bench"}).find("'bench' needs a second word: io or gpu."), std::string::npos);
+    EXPECT_NE(mismatch({"bench"}).find("'bench' needs a second word: gemm, comm, io, optimizer, gpu or all."),
+              std::string::npos);
     EXPECT_NE(mismatch({"bench", "io"}).find("no folder is given"), std::string::npos);
     EXPECT_NE(mismatch({"bench", "io", "/a", "--size", "12"}).find("takes a size of at least 1MiB"),
               std::string::npos);
     EXPECT_NE(mismatch({"bench", "io", "/a", "--szie=1MiB"}).find("Did you mean '--size'?"),
               std::string::npos);
+}
+
+TEST(CommandLine, TakesWhatRanksMeasureAtOnce) {
+    const auto all =
+        print_line({"bench", "all", "/a", "/b", "--size", "2MiB", "--brief", "--machine-file", "m.yaml"})
+            .options<BenchAllOptions>();
+    EXPECT_EQ(all.paths, (std::vector<std::string>{"/a", "/b"}));
+    EXPECT_EQ(all.size_bytes, 2 << 20);
+    EXPECT_TRUE(all.brief);
+    EXPECT_EQ(all.machine_file, "m.yaml");
+    EXPECT_TRUE(print_line({"bench", "all"}).options<BenchAllOptions>().paths.empty());
+    for (const char* measured : {"gemm", "comm", "optimizer"}) {
+        const auto options =
+            print_line({"bench", measured, "--machine-file=m.yaml"}).options<BenchRanksOptions>();
+        EXPECT_EQ(options.machine_file, "m.yaml") << measured;
+        EXPECT_FALSE(options.brief) << measured;
+        EXPECT_TRUE(print_line({"bench", measured, "--brief"}).options<BenchRanksOptions>().brief)
+            << measured;
+    }
 }
 
 TEST(CommandLine, ShowsHelpWhenNothingIsAsked) {

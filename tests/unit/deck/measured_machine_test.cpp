@@ -9,6 +9,7 @@
 
 #include "deck/load.hpp"
 #include "deck/machine/machine.hpp"
+#include "deck/machine/machine_figures.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace ziggurat::deck {
@@ -61,6 +62,49 @@ TEST(MeasuredMachine, ReadsBackFromItsText) {
 
     ASSERT_TRUE(read) << found.print();
     EXPECT_EQ(*read, measured());
+}
+
+TEST(MeasuredMachine, ReadsBackEveryFigure) {
+    const test::ScratchFolder folder;
+    auto machine = measured();
+    double value = 1;
+    for (const auto& figure : machine_figures()) {
+        value += 1;
+        const bool is_long = figure.form == FigureForm::duration && figure.of(machine) > 1;
+        figure.of(machine) = is_long                               ? figure.of(machine)
+                             : figure.form == FigureForm::duration ? value * 1e-9
+                             : figure.form == FigureForm::rate     ? value * 1e6
+                                                                   : value * 1000;
+    }
+    machine.node_link.sharers = 4;
+    machine.network_link.sharers = 8;
+    std::ofstream{folder.file("m.yaml")} << machine_text(machine);
+    Diagnostics found;
+
+    const auto read = load_machine(folder.file("m.yaml"), found);
+
+    ASSERT_TRUE(read) << found.print();
+    EXPECT_EQ(machine_text(*read), machine_text(machine));
+    auto found_machine = *read;
+    for (const auto& figure : machine_figures()) {
+        EXPECT_DOUBLE_EQ(figure.of(found_machine), figure.of(machine)) << figure.key;
+    }
+    EXPECT_EQ(read->network_link.sharers, 8);
+}
+
+TEST(MeasuredMachine, NestsKeysInMaps) {
+    spec::MachineSpec machine;
+    machine.bf16_products.flops = 5e9;
+    machine.bf16_products.half_k = 7;
+    machine.node_link = {.bandwidth = 3e9, .latency = 2e-6, .sharers = 4};
+
+    const auto text = machine_text(machine);
+
+    EXPECT_NE(text.find("\nproducts:\n  bf16:\n    flops: 5000000000\n    half_k: 7\n"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("\nnode_link:\n  bandwidth: 3GB/s\n  latency: 0.000002000s\n  sharers: 4\n"),
+              std::string::npos)
+        << text;
 }
 
 TEST(MeasuredMachine, LiesWithTheSettingsOfTheUser) {
