@@ -88,9 +88,10 @@ class SlotReader {
 
     /// Finds the end of each slot, in the order of the compute lane.
     ///
-    /// The head computes logits and gradients in turn, block by block; all ops after the first backward of a
-    /// micro-batch count as backward.
+    /// The head computes logits and gradients in turn, block by block, in the backward slot. So all ops of a
+    /// micro-batch after its first backward op, and after its forward slot was left, count as backward.
     void find_ends() {
+        std::set<std::pair<int, int>> has_begun;
         std::set<std::pair<int, int>> has_turned;
         for (std::size_t i = 0; i < program_.ops.size(); ++i) {
             const auto& op = program_.ops[i];
@@ -105,7 +106,12 @@ class SlotReader {
             if (op.direction != schedule::Direction::forward) {
                 has_turned.insert({op.microbatch, chunk});
             }
-            const SlotKey key{op.microbatch, chunk, !has_turned.contains({op.microbatch, chunk})};
+            SlotKey key{op.microbatch, chunk, !has_turned.contains({op.microbatch, chunk})};
+            const bool continues = !ends_.empty() && ends_.back().first == key;
+            if (key.is_forward && !continues && !has_begun.insert({op.microbatch, chunk}).second) {
+                has_turned.insert({op.microbatch, chunk});
+                key.is_forward = false;
+            }
             const double end = steps_.times[steps_.step][0][i].end;
             if (ends_.empty() || ends_.back().first != key) {
                 ends_.emplace_back(key, end);
