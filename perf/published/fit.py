@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Fits constants of a machine file to a third of the published runs on that machine.
 
-  perf/published/fit.py MACHINE [--program build/release/bin/ziggurat] [--rows 60] [--rounds 8] [--groups A,B] [--dry]
+  perf/published/fit.py MACHINE [--program build/release/bin/ziggurat] [--rows 60] [--rounds 4] [--groups A,B] [--dry]
 
-Each constant that is fitted has bounds, which are facts of data sheets (knobs.py), and starts from its value in the file. The search
-goes along one constant at a time, in logarithms, with steps that shrink by half when no constant improves the fit. It minimizes the mean of
-|log(planned / measured)|, averaged over groups of rows, of which errors above CLIP count as CLIP: a run with a fault of its own does not
-bend the rest. A small penalty keeps constants without evidence at their starting values.
+Each constant that is fitted has bounds, which are facts of data sheets (knobs.py), and starts from its value in the file. The search works in
+logarithms of constants and minimizes the mean of |log(planned / measured)|, averaged over groups of rows. Each round takes the derivatives
+of all planned times by differences and solves a weighted linear problem, in which a row counts inversely to its error (iteratively
+reweighted least squares). A row whose error is above CLIP counts less: a run with a fault of its own does not bend the rest. A penalty keeps
+constants without evidence at their values of the round before.
 
 The file is rewritten in place with the fitted values; its comments stay.
 """
@@ -25,10 +26,12 @@ import machine_text
 import planner
 import published_rows
 
-CLIP = math.log(1.5)
-PENALTY = 0.001  # for a constant that is e times its starting value
-FIRST_STEP = math.log(1.3)
-LAST_STEP = math.log(1.02)
+CLIP = math.log(1.4)
+SHARP = 0.02  # errors below this count equally
+DIFFERENCE = math.log(1.15)
+LONGEST = math.log(2)  # largest change of a constant in a round
+PENALTY = 0.02
+STEPS = (1, 0.5, 0.25)
 
 
 def spread(rows, count):
@@ -55,38 +58,102 @@ class Fit:
             figures.update(knob.figures(math.exp(value)))
         return machine_text.with_figures(self.text, figures)
 
-    def cost(self, point):
+    def errors(self, point):
+        """log(planned / measured) of each row."""
         self.evaluations += 1
-        costs = collections.defaultdict(list)
+        found = []
         for row, answer in zip(self.rows, self.source.answers(self.rows, self.text_of(point))):
             if "error" in answer:
                 sys.exit(f"{row.id}: {answer['error']}")
-            costs[row.group].append(min(abs(math.log(answer["step_s"] / conventions.step_seconds(row))), CLIP))
-        moved = sum((value - first) ** 2 for value, first in zip(point, self.start))
-        return statistics.mean(map(statistics.mean, costs.values())) + PENALTY * moved
+            found.append(math.log(answer["step_s"] / conventions.step_seconds(row)))
+        return found
+
+    def cost(self, errors):
+        costs = collections.defaultdict(list)
+        for row, error in zip(self.rows, errors):
+            costs[row.group].append(min(abs(error), CLIP))
+        return statistics.mean(map(statistics.mean, costs.values()))
+
+    def weights(self, errors):
+        """Weights with which squares of errors are their absolute values, with the same sum for each group."""
+        sizes = collections.Counter(row.group for row in self.rows)
+        return [1 / (sizes[row.group] * max(abs(error), SHARP)) * (CLIP / abs(error) if abs(error) > CLIP else 1)
+                for row, error in zip(self.rows, errors)]
+
+    def bounded(self, point):
+        return [min(max(value, math.log(knob.low)), math.log(knob.high)) for value, knob in zip(point, self.knobs)]
+
+
+def solve(matrix, vector):
+    """Solves a small symmetric positive definite system by elimination."""
+    size = len(vector)
+    rows = [list(row) + [value] for row, value in zip(matrix, vector)]
+    for at in range(size):
+        pivot = max(range(at, size), key=lambda index: abs(rows[index][at]))
+        rows[at], rows[pivot] = rows[pivot], rows[at]
+        for below in range(at + 1, size):
+            factor = rows[below][at] / rows[at][at]
+            rows[below] = [value - factor * above for value, above in zip(rows[below], rows[at])]
+    found = [0.0] * size
+    for at in reversed(range(size)):
+        found[at] = (rows[at][size] - sum(rows[at][right] * found[right] for right in range(at + 1, size))) / rows[at][at]
+    return found
+
+
+def derivatives(fit, point, errors):
+    """For each constant, the derivative of each row's error."""
+    columns = []
+    for index, knob in enumerate(fit.knobs):
+        moved = list(point)
+        moved[index] += DIFFERENCE if point[index] + DIFFERENCE <= math.log(knob.high) else -DIFFERENCE
+        columns.append([(after - before) / (moved[index] - point[index]) for after, before in zip(fit.errors(moved), errors)])
+    return columns
+
+
+def best_move(fit, point, errors, columns):
+    """The bounded change of constants that the linear model favours; a constant that meets a bound is held there and the rest solved again."""
+    weights = fit.weights(errors)
+    free = list(range(len(point)))
+    move = [0.0] * len(point)
+    while free:
+        shifted = [error + sum(columns[index][row] * move[index] for index in range(len(point)) if index not in free)
+                   for row, error in enumerate(errors)]
+        matrix = [[sum(weight * a * b for weight, a, b in zip(weights, columns[i], columns[j])) + (PENALTY if i == j else 0) for j in free] for i in free]
+        vector = [-sum(weight * a * error for weight, a, error in zip(weights, columns[i], shifted)) for i in free]
+        outside = []
+        for index, change in zip(free, solve(matrix, vector)):
+            knob = fit.knobs[index]
+            lowest = max(math.log(knob.low) - point[index], -LONGEST)
+            highest = min(math.log(knob.high) - point[index], LONGEST)
+            move[index] = min(max(change, lowest), highest)
+            if move[index] != change:
+                outside.append(index)
+        if not outside:
+            break
+        free = [index for index in free if index not in outside]
+    return move
 
 
 def search(fit, rounds):
-    """The best point of a search along single constants."""
-    best = [min(max(value, math.log(knob.low)), math.log(knob.high)) for value, knob in zip(fit.start, fit.knobs)]
-    cost = fit.cost(best)
-    step = FIRST_STEP
-    direction = [1] * len(best)
+    """The best point that is found, and its cost."""
+    best = fit.bounded(fit.start)
+    errors = fit.errors(best)
+    cost = fit.cost(errors)
+    print(f"start: cost {cost:.4f}", flush=True)
     for number in range(rounds):
-        before = cost
-        for index, knob in enumerate(fit.knobs):
-            for sign in (direction[index], -direction[index]):
-                moved = list(best)
-                moved[index] = min(max(best[index] + sign * step, math.log(knob.low)), math.log(knob.high))
-                tried = fit.cost(moved) if moved != best else cost
-                if tried < cost:
-                    best, cost, direction[index] = moved, tried, sign
-                    break
-        print(f"round {number + 1}: cost {cost:.4f} after {fit.evaluations} plans of {len(fit.rows)} rows, step {100 * (math.exp(step) - 1):.0f} %", flush=True)
-        if before - cost < 0.01 * before:
-            step /= 2
-            if step < LAST_STEP:
+        move = best_move(fit, best, errors, derivatives(fit, best, errors))
+        for step in STEPS:
+            point = [value + step * change for value, change in zip(best, move)]
+            tried = fit.errors(point)
+            if fit.cost(tried) < cost:
                 break
+        else:
+            break
+        gain = cost - fit.cost(tried)
+        best, errors, cost = point, tried, fit.cost(tried)
+        print(f"round {number + 1}: cost {cost:.4f} after {fit.evaluations} plans of {len(fit.rows)} rows", flush=True)
+        if gain < 0.01 * cost:
+            break
     return best, cost
 
 
@@ -95,7 +162,7 @@ def main():
     parser.add_argument("machine")
     parser.add_argument("--program", type=pathlib.Path, default=published_rows.ROOT / "build" / "release" / "bin" / "ziggurat")
     parser.add_argument("--rows", type=int, default=60, help="largest number of fitted rows of a group")
-    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--groups", type=lambda text: text.split(","), default=[])
     parser.add_argument("--dry", action="store_true", help="print the fitted file instead of writing it")
     options = parser.parse_args()

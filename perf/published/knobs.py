@@ -16,7 +16,9 @@ class Knob:
 
     def start(self, text):
         value = machine_text.figure_of(text, self.keys[0])
-        return (self.low * self.high) ** 0.5 if value is None else value
+        if value is None:
+            raise KeyError(f"the machine file has no {self.keys[0]} to start from")
+        return value
 
     def figures(self, value):
         return {key: value * ratio for key, ratio in zip(self.keys, self.ratios or (1,) * len(self.keys))}

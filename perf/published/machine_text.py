@@ -1,4 +1,7 @@
-"""Figures of machine files as text: reading, replacing and writing single keys without touching comments."""
+"""Figures of machine files as text: reads and replaces values of single keys without touching anything else.
+
+A key with dots, such as node_link.latency, is a member of a map that is written on one line: `node_link: {latency: 6us}`.
+"""
 
 import re
 
@@ -19,26 +22,28 @@ def write_figure(key, value):
 
 def read_figure(text):
     """Value of such a text."""
-    text = text.removesuffix("B/s")
-    match = re.fullmatch(r"([0-9.]+)([a-zA-Z]*)", text)
+    match = re.fullmatch(r"([0-9.]+)([a-zA-Z]*)", text.removesuffix("B/s"))
     number, unit = float(match[1]), match[2]
     return number * (TIMES[unit] if unit in TIMES else UNITS[unit])
 
 
-def line_pattern(key):
-    return re.compile(rf"^{re.escape(key)}:[ ]*(\S+)", re.M)
+def pattern_of(key):
+    """Pattern of a key with the text before its value, and the value."""
+    first, *rest = key.split(".")
+    inside = "".join(rf".*?\b{re.escape(part)}:" for part in rest)
+    return re.compile(rf"^({re.escape(first)}:{inside} *)([^\s,{{}}]+)", re.M)
 
 
 def figure_of(text, key):
     """Value of a key of a machine file, or None."""
-    match = line_pattern(key).search(text)
-    return read_figure(match[1]) if match else None
+    match = pattern_of(key).search(text)
+    return read_figure(match[2]) if match else None
 
 
 def with_figures(text, figures):
-    """The machine file with other values of keys, which are appended if they are new."""
+    """The machine file with other values of keys, all of which it must have."""
     for key, value in figures.items():
-        line = f"{key}: {write_figure(key, value)}"
-        pattern = line_pattern(key)
-        text = pattern.sub(line, text) if pattern.search(text) else text.rstrip("\n") + f"\n{line}\n"
+        text, count = pattern_of(key).subn(lambda match: match[1] + write_figure(key, value), text)
+        if count != 1:
+            raise KeyError(f"a machine file has {count} values of {key}, not one")
     return text
