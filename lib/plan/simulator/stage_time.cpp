@@ -37,7 +37,7 @@ constexpr std::int64_t micro_batches_that_move = 6;
 
 /// Returns the middle of some values.
 double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
     std::ranges::nth_element(values, middle);
     return *middle;
 }
@@ -58,11 +58,17 @@ class SlotReader {
 
     StageSlots read() {
         find_ends();
-        std::map<std::pair<int, bool>, std::vector<double>> durations;
+        std::map<std::pair<int, bool>, std::map<int, double>> of_microbatch;
         double before = steps_.begin;
         for (const auto& [slot, end] : ends_) {
-            durations[{slot.chunk, slot.is_forward}].push_back(std::max(end - before, 0.0));
+            of_microbatch[{slot.chunk, slot.is_forward}][slot.microbatch] += std::max(end - before, 0.0);
             before = std::max(end, before);
+        }
+        std::map<std::pair<int, bool>, std::vector<double>> durations;
+        for (const auto& [key, seconds] : of_microbatch) {
+            for (const auto& [microbatch, each] : seconds) {
+                durations[key].push_back(each);
+            }
         }
         double of_slots = 0;
         for (const auto& [key, values] : durations) {
@@ -146,7 +152,19 @@ class BuiltStage {
         const auto program = schedule::build_timed(spec, model);
         std::vector<SimulatedRank> ranks{{&program, op_seconds(program, spec, model, rates)}};
         const auto steps = simulate_steps(ranks, rates);
-        slots = SlotReader{program, model, steps}.read();
+        // Sums of a step's gradients run with the passes of the last micro-batches only. A shortened step has few others,
+        // so passes are read from a step without them, and what they add to a step counts once.
+        auto passes = ranks;
+        for (std::size_t i = 0; i < program.ops.size(); ++i) {
+            const auto& op = program.ops[i];
+            if (op.microbatch < 0 &&
+                (op.purpose == schedule::Purpose::gradients || op.purpose == schedule::Purpose::publication)) {
+                passes.front().seconds[i] = 0;
+            }
+        }
+        const auto without_sums = simulate_steps(passes, rates);
+        slots = SlotReader{program, model, without_sums}.read();
+        slots.others += std::max(0.0, steps.step_seconds - without_sums.step_seconds);
         add_lanes(program, ranks.front().seconds);
         for (const auto& part : critical_path(ranks, steps)) {
             const auto& op = program.ops[part.at.op];
