@@ -20,9 +20,6 @@
 namespace ziggurat::app {
 namespace {
 
-/// Families whose phases together have every kind of kernel.
-constexpr const char* families[] = {"llama", "gpt2"};
-
 /// Measures and fits the products of one type. Returns the highest measured FLOP/s.
 double measure_type(BenchRanks& ranks, spec::DType type, double bandwidth, const BenchDetail& detail) {
     const auto timed = measure_products(ranks, type, detail.is_brief);
@@ -57,7 +54,7 @@ void set_rates(const plan::OpRates& found, spec::MachineSpec& machine) {
     set_flops(machine.attention.forward_flops, found.attention.forward_flops);
     set_flops(machine.attention.backward_flops, found.attention.backward_flops);
     for (std::size_t i = 0; i < found.sweeps.size(); ++i) {
-        if (static_cast<spec::Sweep>(i) == spec::Sweep::squares) {
+        if (static_cast<spec::SweepKind>(i) == spec::SweepKind::squares) {
             continue;  // bench optimizer measures norms of gradients that exceed the caches
         }
         set(machine.sweeps[i].forward, found.sweeps[i].forward);
@@ -70,9 +67,9 @@ std::string rates_text(const plan::OpRates& found, double overhead) {
                             format_count(found.attention.forward_flops),
                             format_count(found.attention.backward_flops));
     for (std::size_t i = 0; i < found.sweeps.size(); ++i) {
-        const auto sweep = static_cast<spec::Sweep>(i);
+        const auto sweep = static_cast<spec::SweepKind>(i);
         const auto& [forward, backward] = found.sweeps[i];
-        if (sweep != spec::Sweep::squares && (forward > 0 || backward > 0)) {
+        if (sweep != spec::SweepKind::squares && (forward > 0 || backward > 0)) {
             text += fmt::format("{}:{}{}{}\n", to_string(sweep),
                                 forward > 0 ? " forward " + rate_text(forward) : "",
                                 forward > 0 && backward > 0 ? "," : "",
@@ -90,14 +87,18 @@ void measure_kernels(BenchRanks& ranks, const BenchDetail& detail) {
     machine.device_bandwidth = stored_rate(bandwidth);
     ranks.print(fmt::format("memory of a rank: {}\n", rate_text(bandwidth)));
     measure_type(ranks, spec::DType::f32, bandwidth, detail);
-    machine.device_flops = std::round(measure_type(ranks, spec::DType::bf16, bandwidth, detail));
+    const double flops = std::round(measure_type(ranks, spec::DType::bf16, bandwidth, detail));
+    if (machine.has_device) {  // on the host, the peak depends on the threads of a run, which measures it
+        machine.device_flops = flops;
+    }
 
     ranks.begin("measures layers", "steps", 0);
+    const auto families = sample_families();
     const auto tiny = measure_layers(ranks, sample_run(ranks.launch(), families[0], SampleSize::tiny));
     const double overhead = plan::op_overhead(tiny.timed());
     std::vector<TimedModel> models;
     std::vector<plan::TimedProgram> timed;
-    for (const auto* family : families) {
+    for (const auto& family : families) {
         models.push_back(measure_layers(
             ranks,
             sample_run(ranks.launch(), family, detail.is_brief ? SampleSize::brief : SampleSize::realistic)));

@@ -22,7 +22,7 @@ void measure_updates(BenchRanks& ranks, const BenchDetail& detail) {
     auto& machine = ranks.machine();
     machine.update_rate = std::round(updates);
     machine.host_bandwidth = stored_rate(host);
-    machine.sweeps[spec::Sweep::squares].forward = stored_rate(rates.squares);
+    machine.sweeps[spec::SweepKind::squares].forward = stored_rate(rates.squares);
     machine.host_to_device_rate = stored_rate(rates.to_device);
     machine.device_to_host_rate = stored_rate(rates.to_host);
 }

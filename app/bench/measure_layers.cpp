@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/contract.hpp"
 #include "comm/built_with.hpp"
+#include "layout/families/family_descriptor.hpp"
 #include "optim/adamw_inputs.hpp"
 #include "train/step/assembly.hpp"
 
@@ -100,6 +101,16 @@ class OpClock {
 
 }  // namespace
 
+std::vector<std::string> sample_families() {
+    std::vector<std::string> names;
+    for (const bool is_grouped : {true, false}) {
+        const auto found = std::ranges::find(layout::families(), is_grouped,
+                                             [](const auto* family) { return family->has_grouped_queries; });
+        names.emplace_back((*found)->name);
+    }
+    return names;
+}
+
 spec::RunSpec sample_run(const spec::RunSpec& launch, const std::string& family, SampleSize size) {
     const auto widths = widths_of(size, launch.tiers.device == spec::DeviceKind::cuda);
     auto run = launch;
@@ -111,10 +122,12 @@ spec::RunSpec sample_run(const spec::RunSpec& launch, const std::string& family,
     model.head_dim = widths.hidden / widths.heads;
     model.vocab = model.vocab_padded = widths.vocab;
     model.max_seq = run.data.seq = widths.seq;
-    const bool is_gpt2 = family == "gpt2";
-    model.kv_heads = is_gpt2 ? widths.heads : widths.kv_heads;
-    model.ffn_hidden = is_gpt2 ? 4 * widths.hidden : widths.hidden * 8 / 3 / 64 * 64;
-    model.tie_embeddings = is_gpt2;
+    const auto& described = layout::family_of(model);
+    const bool is_grouped = described.has_grouped_queries;
+    model.kv_heads = is_grouped ? widths.kv_heads : widths.heads;
+    model.ffn_hidden = is_grouped ? widths.hidden * 8 / 3 / 64 * 64 : 4 * widths.hidden;
+    model.tie_embeddings = described.ties_embeddings;
+    model.rotary_fraction = described.rotary_fraction;
     run.precision.compute = spec::DType::bf16;
     run.train.micro_batch = widths.micro_batch;
     run.train.micro_batches = 1;

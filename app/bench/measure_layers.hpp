@@ -20,6 +20,9 @@ enum class SampleSize {
     realistic  ///< layers as wide as those of small models; on GPUs as those of large ones
 };
 
+/// Returns the names of two families whose phases together have every kind of kernel that plans time.
+std::vector<std::string> sample_families();
+
 /// Returns a run of `launch`'s ranks that trains two layers of a family.
 ///
 /// \param launch  BenchRanks::launch()

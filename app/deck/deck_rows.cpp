@@ -251,12 +251,10 @@ CommandRowOf<PlanOptions> plan_row() {
         .examples =
             {{"ziggurat plan decks/systems/gpipe-84b.yaml --machine dgx-a100 --nodes 16",
               "does it fit on that machine, and how long does it take?"},
-             {"ziggurat plan decks/llama-70b.yaml --machine dgx-h100 --nodes 8 --search --write fast.yaml",
+             {"ziggurat plan decks/gpt-175b.yaml --machine dgx-a100 --ranks 1024 --search --write fast.yaml",
               "the ten fastest layouts that fit; the first one as a deck"},
              {"ziggurat plan decks/quickstart.yaml --ranks 2 --program",
-              "summary of rank 0's program, by unit and lane"},
-             {"ziggurat plan decks/quickstart.yaml --ranks 2 --program --rank 1 --lane collective",
-              "collectives of rank 1"}},
+              "summary of rank 0's program, by unit and lane"}},
         .problem = problem_of_plan};
 }
 

@@ -90,9 +90,9 @@ int report_none_fits(const plan::LayoutSearch& search, const deck::LoadedDeck& l
     }
     const auto& smallest = *search.smallest;
     const auto run = plan::with_layout(loaded.run, smallest.choice);
-    auto text = fmt::format("ziggurat: error: no layout fits: the one that needs least lacks {}:{}\n",
-                            format_bytes(smallest.footprint.total_lack()),
-                            plan::overrides_of(smallest.choice, loaded.run));
+    auto text = fmt::format(
+        "ziggurat: error: no layout fits: the one with the smallest shortfall lacks {}:{}\n",
+        format_bytes(smallest.footprint.total_lack()), plan::overrides_of(smallest.choice, loaded.run));
     const auto planned = plan::plan_run(run, loaded.machine);
     constexpr std::size_t num_remedies = 3;
     std::size_t shown = 0;

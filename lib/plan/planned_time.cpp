@@ -19,7 +19,7 @@ std::vector<std::size_t> kind_of_each_stage(const spec::RunSpec& spec, const std
     std::vector<std::size_t> found;
     for (int stage = 0; stage < spec.parallel.stages; ++stage) {
         std::size_t kind = 0;
-        while (kind + 1 < kinds.size() && !stages.are_alike(kinds[kind], stage)) {
+        while (kind + 1 < kinds.size() && !stages.are_identical(kinds[kind], stage)) {
             ++kind;
         }
         found.push_back(kind);
@@ -27,7 +27,9 @@ std::vector<std::size_t> kind_of_each_stage(const spec::RunSpec& spec, const std
     return found;
 }
 
-/// Returns the slots of a stage with the seconds of its messages, which depend on where its neighbours are.
+/// Returns the slots of a stage with the seconds of its messages.
+///
+/// These depend on the nodes of its neighbours.
 StageSlots with_messages(StageSlots slots, const spec::RunSpec& spec, int stage, const Rates& rates) {
     const layout::Mesh mesh{spec.parallel};
     const int stages = spec.parallel.stages;

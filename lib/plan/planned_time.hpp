@@ -20,7 +20,7 @@ struct PlannedStageTime {
 struct PlannedTime {
     double step_seconds = 0;
     std::vector<PlannedStageTime> stages;
-    int slowest = 0;  ///< index of the stage with least idle time
+    int slowest = 0;  ///< index of the stage with the minimum of idle time
     PipelineTimes pipeline;
 
     /// Returns the stage that bounds the step.

@@ -46,7 +46,7 @@ StageComparison::StageComparison(const spec::RunSpec& spec)
       windowed_{windowed_by_stage(spec)},
       states_{spec::states_of_stages(spec)} {}
 
-bool StageComparison::are_alike(int one, int other) const {
+bool StageComparison::are_identical(int one, int other) const {
     const auto last = std::ssize(layers_) - 1;
     const bool is_at_an_end = one == 0 || other == 0 || one == last || other == last;
     return one == other || (!is_at_an_end && layers_[one] == layers_[other] &&
@@ -57,7 +57,7 @@ std::vector<int> stages_of_each_kind(const spec::RunSpec& spec) {
     const StageComparison stages{spec};
     std::vector<int> kinds;
     for (int stage = 0; stage < spec.parallel.stages; ++stage) {
-        if (std::ranges::none_of(kinds, [&](int known) { return stages.are_alike(known, stage); })) {
+        if (std::ranges::none_of(kinds, [&](int known) { return stages.are_identical(known, stage); })) {
             kinds.push_back(stage);
         }
     }

@@ -19,7 +19,7 @@ class StageComparison {
     explicit StageComparison(const spec::RunSpec& spec);
 
     /// True if two stages are of one kind.
-    bool are_alike(int one, int other) const;
+    bool are_identical(int one, int other) const;
 
   private:
     std::vector<std::int64_t> layers_;    ///< by stage, as the vectors below

@@ -36,28 +36,28 @@ struct AttentionRate {
 };
 
 /// Kinds of kernels that read and write every element one time, and compute little with it.
-enum class Sweep { norm, activation, rotation, residual, embedding, loss, sum, squares };
+enum class SweepKind { norm, activation, rotation, residual, embedding, loss, sum, squares };
 
-constexpr const char* to_string(Sweep sweep) {
+constexpr const char* to_string(SweepKind sweep) {
     switch (sweep) {
-        case Sweep::norm:
+        case SweepKind::norm:
             return "norm";
-        case Sweep::activation:
+        case SweepKind::activation:
             return "activation";
-        case Sweep::rotation:
+        case SweepKind::rotation:
             return "rotation";
-        case Sweep::residual:
+        case SweepKind::residual:
             return "residual";
-        case Sweep::embedding:
+        case SweepKind::embedding:
             return "embedding";
-        case Sweep::loss:
+        case SweepKind::loss:
             return "loss";
-        case Sweep::sum:
+        case SweepKind::sum:
             return "sum";
-        case Sweep::squares:
+        case SweepKind::squares:
             return "squares";
     }
-    throw std::invalid_argument{"no Sweep"};
+    throw std::invalid_argument{"no SweepKind"};
 }
 
 /// Bytes/s that a rank's kernels of one kind read and write; 0: unknown.
@@ -106,7 +106,7 @@ struct MachineSpec {
     ProductRate bf16_products = {};
     ProductRate fp32_products = {};
     AttentionRate attention = {};
-    EnumArray<Sweep, SweepRate> sweeps = {};
+    EnumArray<SweepKind, SweepRate> sweeps = {};
     double device_bandwidth = 0;  ///< bytes/s of a rank's kernels that read and write device memory
     double host_bandwidth = 0;    ///< bytes/s of a node's memory
     double update_rate = 0;       ///< parameters/s that a node's cores update with AdamW

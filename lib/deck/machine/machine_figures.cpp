@@ -5,7 +5,7 @@ namespace {
 
 using Form = FigureForm;
 using spec::MachineSpec;
-using spec::Sweep;
+using spec::SweepKind;
 
 // clang-format off
 constexpr MachineFigure figures[] = {
@@ -26,22 +26,22 @@ constexpr MachineFigure figures[] = {
     {"attention.forward_flops", Form::whole, [](MachineSpec& m) -> double& { return m.attention.forward_flops; }},
     {"attention.backward_flops", Form::whole, [](MachineSpec& m) -> double& { return m.attention.backward_flops; }},
     {"device_bandwidth", Form::rate, [](MachineSpec& m) -> double& { return m.device_bandwidth; }},
-    {"sweeps.norm.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::norm].forward; }},
-    {"sweeps.norm.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::norm].backward; }},
-    {"sweeps.activation.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::activation].forward; }},
-    {"sweeps.activation.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::activation].backward; }},
-    {"sweeps.rotation.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::rotation].forward; }},
-    {"sweeps.rotation.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::rotation].backward; }},
-    {"sweeps.residual.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::residual].forward; }},
-    {"sweeps.residual.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::residual].backward; }},
-    {"sweeps.embedding.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::embedding].forward; }},
-    {"sweeps.embedding.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::embedding].backward; }},
-    {"sweeps.loss.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::loss].forward; }},
-    {"sweeps.loss.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::loss].backward; }},
-    {"sweeps.sum.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::sum].forward; }},
-    {"sweeps.sum.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::sum].backward; }},
-    {"sweeps.squares.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::squares].forward; }},
-    {"sweeps.squares.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[Sweep::squares].backward; }},
+    {"sweeps.norm.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::norm].forward; }},
+    {"sweeps.norm.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::norm].backward; }},
+    {"sweeps.activation.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::activation].forward; }},
+    {"sweeps.activation.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::activation].backward; }},
+    {"sweeps.rotation.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::rotation].forward; }},
+    {"sweeps.rotation.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::rotation].backward; }},
+    {"sweeps.residual.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::residual].forward; }},
+    {"sweeps.residual.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::residual].backward; }},
+    {"sweeps.embedding.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::embedding].forward; }},
+    {"sweeps.embedding.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::embedding].backward; }},
+    {"sweeps.loss.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::loss].forward; }},
+    {"sweeps.loss.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::loss].backward; }},
+    {"sweeps.sum.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::sum].forward; }},
+    {"sweeps.sum.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::sum].backward; }},
+    {"sweeps.squares.forward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::squares].forward; }},
+    {"sweeps.squares.backward", Form::rate, [](MachineSpec& m) -> double& { return m.sweeps[SweepKind::squares].backward; }},
     {"host_bandwidth", Form::rate, [](MachineSpec& m) -> double& { return m.host_bandwidth; }},
     {"update_rate", Form::whole, [](MachineSpec& m) -> double& { return m.update_rate; }},
     {"op_overhead", Form::duration, [](MachineSpec& m) -> double& { return m.op_overhead; }},

@@ -74,7 +74,7 @@ constexpr Row rows[] = {
     {.path = "sweeps.norm.forward", .type = Type::rate, .fallback = "unknown", .keywords = "unknown", .doc = "In forward."},
     {.path = "sweeps.norm.backward", .type = Type::rate, .fallback = "unknown", .keywords = "unknown",
      .doc = "In backward."},
-    {.path = "sweeps.activation", .doc = "GELU, SwiGLU and the like."},
+    {.path = "sweeps.activation", .doc = "GELU, SwiGLU and other activations."},
     {.path = "sweeps.activation.forward", .type = Type::rate, .fallback = "unknown", .keywords = "unknown", .doc = "In forward."},
     {.path = "sweeps.activation.backward", .type = Type::rate, .fallback = "unknown", .keywords = "unknown",
      .doc = "In backward."},

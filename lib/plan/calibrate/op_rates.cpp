@@ -12,25 +12,25 @@
 namespace ziggurat::plan {
 namespace {
 
-using spec::Sweep;
+using spec::SweepKind;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double no_limit = std::numeric_limits<double>::infinity();
 /// Minimum share of an op's time that remains after its overhead.
 constexpr double min_rest = 0.05;
 
 /// Returns rates with which all work takes no time.
 Rates instant_rates(const spec::RunSpec& spec) {
     Rates rates;
-    rates.products.flops = infinity;
-    rates.attention = {infinity, infinity};
+    rates.products.flops = no_limit;
+    rates.attention = {no_limit, no_limit};
     for (auto& sweep : rates.sweeps) {
-        sweep = {infinity, infinity};
+        sweep = {no_limit, no_limit};
     }
-    rates.memory = rates.host_memory = infinity;
-    rates.nvme_read = rates.nvme_write = infinity;
-    rates.host_to_device = rates.device_to_host = infinity;
-    rates.control_to_device = rates.control_to_host = infinity;
-    rates.node_link = rates.network_link = {.bandwidth = infinity, .latency = 0};
+    rates.memory = rates.host_memory = no_limit;
+    rates.nvme_read = rates.nvme_write = no_limit;
+    rates.host_to_device = rates.device_to_host = no_limit;
+    rates.control_to_device = rates.control_to_host = no_limit;
+    rates.node_link = rates.network_link = {.bandwidth = no_limit, .latency = 0};
     rates.ranks_per_node = spec.parallel.ranks_per_node;
     rates.has_device = spec.tiers.device == spec::DeviceKind::cuda;
     return rates;

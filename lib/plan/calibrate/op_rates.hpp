@@ -14,7 +14,7 @@ namespace ziggurat::plan {
 /// Kinds of work of compute ops whose rate is not that of a product.
 struct OpRates {
     spec::AttentionRate attention = {};
-    EnumArray<spec::Sweep, spec::SweepRate> sweeps = {};
+    EnumArray<spec::SweepKind, spec::SweepRate> sweeps = {};
 
     bool operator==(const OpRates&) const = default;
 };

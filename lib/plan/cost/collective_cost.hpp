@@ -25,9 +25,9 @@ std::int64_t vector_bytes(const schedule::Op& op);
 
 /// Returns the seconds of a collective from the time at which all members have begun.
 ///
-/// Within a node and between nodes at the same time, each as a ring: a member sends bytes x (n - 1) / n per
-/// pass over the ring. Members of one node use their links to other nodes together. Latency is that of the
-/// ring or of a tree, whichever is shorter.
+/// Rings within nodes and between nodes work at the same time. In each, a member sends bytes x (n - 1) / n
+/// per pass. The members of a node share the traffic to other nodes. Latency is the minimum of that of a ring
+/// and that of a tree.
 ///
 /// Source: Thakur et al., "Optimization of Collective Communication Operations in MPICH", 2005, section 4;
 /// for rings over several links per node: Cho et al., "BlueConnect", 2019, section 3.

@@ -19,8 +19,9 @@ using schedule::OpClass;
 using schedule::OpKind;
 using schedule::Role;
 
-/// Bytes that AdamW moves for a parameter: reads of gradient, master and moments; writes of master, moments
-/// and the parameter in the compute type.
+/// Bytes that AdamW moves for a parameter.
+///
+/// It reads gradient, master and moments, and writes master, moments and the parameter in the compute type.
 constexpr double bytes_of_update = 30;
 
 class OpCosts {
@@ -76,7 +77,7 @@ class OpCosts {
         for (const auto& operand : op.writes) {
             bytes += static_cast<double>(operand.bytes());
         }
-        const double rate = is_on_host_lane(op) ? rates_.host_memory : rates_.of(spec::Sweep::sum, true);
+        const double rate = is_on_host_lane(op) ? rates_.host_memory : rates_.of(spec::SweepKind::sum, true);
         return rates_.op_overhead + times * bytes / rate;
     }
 
@@ -105,7 +106,8 @@ class OpCosts {
         for (const auto& operand : op.reads) {
             bytes += operand.role == Role::gradient ? static_cast<double>(operand.bytes()) : 0;
         }
-        const double rate = is_on_host_lane(op) ? rates_.host_memory : rates_.of(spec::Sweep::squares, true);
+        const double rate =
+            is_on_host_lane(op) ? rates_.host_memory : rates_.of(spec::SweepKind::squares, true);
         return rates_.op_overhead + bytes / rate;
     }
 

@@ -11,8 +11,8 @@ namespace ziggurat::plan {
 struct Rates {
     spec::ProductRate products{.flops = 1};  ///< in the compute type
     spec::AttentionRate attention{1, 1};
-    EnumArray<spec::Sweep, spec::SweepRate> sweeps = {};  ///< 0: `memory`
-    double memory = 1;                                    ///< bytes/s of kernels on the compute lane
+    EnumArray<spec::SweepKind, spec::SweepRate> sweeps = {};  ///< 0: `memory`
+    double memory = 1;                                        ///< bytes/s of kernels on the compute lane
     double updates = 0;  ///< parameters/s of AdamW on the host; 0: by bytes, at `host_memory`
     double host_memory = 1;
     /// Seconds that each kernel of a device, or each op on the host, adds to its lane.
@@ -40,7 +40,7 @@ struct Rates {
     bool has_shared_disks = false;
 
     /// Returns the bytes/s of kernels of a kind.
-    double of(spec::Sweep sweep, bool is_forward) const {
+    double of(spec::SweepKind sweep, bool is_forward) const {
         const auto& known = sweeps[sweep];
         const double rate = is_forward ? known.forward : known.backward;
         return rate > 0 ? rate : memory;

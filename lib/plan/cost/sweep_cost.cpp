@@ -5,38 +5,41 @@
 namespace ziggurat::plan {
 
 using layout::PhaseKind;
-using spec::Sweep;
+using spec::SweepKind;
 
-Sweep sweep_of(PhaseKind phase) {
+SweepKind sweep_of(PhaseKind phase) {
     switch (phase) {
         case PhaseKind::embedding:
-            return Sweep::embedding;
+            return SweepKind::embedding;
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
         case PhaseKind::head_norm:
         case PhaseKind::square_sum:
         case PhaseKind::whole_norm:
-            return Sweep::norm;
+            return SweepKind::norm;
         case PhaseKind::rope:
-            return Sweep::rotation;
+            return SweepKind::rotation;
         case PhaseKind::gelu:
         case PhaseKind::gelu_erf:
         case PhaseKind::swiglu:
         case PhaseKind::geglu:
-            return Sweep::activation;
+            return SweepKind::activation;
         case PhaseKind::residual:
-            return Sweep::residual;
+            return SweepKind::residual;
         case PhaseKind::loss:
-            return Sweep::loss;
+            return SweepKind::loss;
         case PhaseKind::linear:
         case PhaseKind::attention:
         case PhaseKind::logits:
             break;
     }
-    return Sweep::sum;
+    return SweepKind::sum;
 }
 
-double sweep_seconds(std::span<const KernelUse> kernels, Sweep sweep, bool is_forward, const Rates& rates) {
+double sweep_seconds(std::span<const KernelUse> kernels,
+                     SweepKind sweep,
+                     bool is_forward,
+                     const Rates& rates) {
     std::int64_t bytes = 0;
     for (const auto& use : kernels) {
         bytes += use.bytes;

@@ -1,4 +1,4 @@
-/// Time of kernels that are bound by memory: norms, activations, sums, losses and the like.
+/// Time of kernels that are bound by memory, such as norms, activations, sums and losses.
 #pragma once
 
 #include <span>
@@ -11,11 +11,11 @@
 namespace ziggurat::plan {
 
 /// Returns the kind of the kernels of a phase that are bound by memory.
-spec::Sweep sweep_of(layout::PhaseKind phase);
+spec::SweepKind sweep_of(layout::PhaseKind phase);
 
 /// Returns the seconds in which the kernels of one op move their bytes, without products and attention.
 double sweep_seconds(std::span<const KernelUse> kernels,
-                     spec::Sweep sweep,
+                     spec::SweepKind sweep,
                      bool is_forward,
                      const Rates& rates);
 

@@ -65,15 +65,16 @@ double LayoutBounds::slot_seconds(const LayoutChoice& choice,
     const double of_layer = work.forward + work.backward;
     const double of_others = work.others_forward + work.others_backward;
     // The slowest stage does at least an even share of all work, and the work of whole layers.
-    const double most_layers = std::ceil(layers / stages);
-    const double slowest = std::max((layers * of_layer + of_others) / stages, most_layers * of_layer);
+    const double max_layers_of_stage = std::ceil(layers / stages);
+    const double slowest = std::max((layers * of_layer + of_others) / stages, max_layers_of_stage * of_layer);
     // A micro-batch passes all other stages before and after the slowest one works; chunks shorten it.
-    const double bubble = std::max(0.0, layers - most_layers) * of_layer / choice.chunks;
+    const double bubble = std::max(0.0, layers - max_layers_of_stage) * of_layer / choice.chunks;
     return micro_batches * slowest + bubble;
 }
 
-/// Returns the seconds of the collectives over the data axis, one after the other, for an even share of the
-/// parameters.
+/// Returns the seconds of the collectives over the data axis, one after the other.
+///
+/// A rank has an even share of the parameters.
 double LayoutBounds::collective_seconds_of_step(const spec::RunSpec& run) const {
     const auto& sharding = run.sharding;
     if (run.parallel.data == 1) {

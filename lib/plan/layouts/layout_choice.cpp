@@ -10,10 +10,10 @@
 namespace ziggurat::plan {
 namespace {
 
-constexpr std::int64_t largest_micro_batch = 64;
-constexpr int most_chunks = 16;
+constexpr std::int64_t max_micro_batch = 64;
+constexpr int max_chunks_tried = 16;
 /// Upper bound of the passes of layers in a step program (rules_train).
-constexpr std::int64_t most_passes = 65536;
+constexpr std::int64_t max_passes_of_step = 65536;
 
 constexpr std::array recomputations{spec::RecomputeKind::none, spec::RecomputeKind::selective,
                                     spec::RecomputeKind::full};
@@ -61,7 +61,7 @@ class Lister {
 
   private:
     void add_chunks(LayoutChoice choice) {
-        for (choice.chunks = 1; choice.chunks <= most_chunks; ++choice.chunks) {
+        for (choice.chunks = 1; choice.chunks <= max_chunks_tried; ++choice.chunks) {
             if (can_have_stages(spec_, choice.stages, choice.chunks)) {
                 add_batches(choice);
             }
@@ -70,11 +70,11 @@ class Lister {
 
     void add_batches(LayoutChoice choice) {
         const auto& train = spec_.train;
-        for (choice.micro_batch = 1; choice.micro_batch <= largest_micro_batch; choice.micro_batch *= 2) {
+        for (choice.micro_batch = 1; choice.micro_batch <= max_micro_batch; choice.micro_batch *= 2) {
             const auto of_a_pass = choice.micro_batch * choice.data;
             const auto layers = (spec_.model.layers + choice.stages - 1) / choice.stages;
             if (train.global_batch % of_a_pass == 0 &&
-                layers * (train.global_batch / of_a_pass) <= most_passes) {
+                layers * (train.global_batch / of_a_pass) <= max_passes_of_step) {
                 add_kinds(choice);
             }
         }

@@ -31,8 +31,9 @@ std::vector<LayoutChoice> all_layouts(const spec::RunSpec& spec);
 /// Returns the run with another layout; settings of single stages are removed.
 spec::RunSpec with_layout(const spec::RunSpec& spec, const LayoutChoice& choice);
 
-/// Returns a short description: `tensor 4, stages 2 x 5 chunks, data 8, zero 1, micro-batch 1, recompute
-/// full`.
+/// Returns a short description.
+///
+/// Example: `tensor 4, stages 2 x 5 chunks, data 8, zero 1, micro-batch 1, recompute full`.
 std::string described(const LayoutChoice& choice);
 
 /// Returns the overrides of a deck that choose the layout, each after a space.

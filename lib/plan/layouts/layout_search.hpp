@@ -31,7 +31,7 @@ struct LayoutSearch {
     std::int64_t too_slow = 0;    ///< their slots alone take longer than the last of `best`
     std::int64_t timed = 0;       ///< their programs were built and timed
     std::int64_t do_not_fit = 0;  ///< of the timed ones, by their planned memory
-    std::int64_t left_out = 0;    ///< not looked at, because the budget of the search was spent
+    std::int64_t left_out = 0;    ///< not planned, because the search has limits
 };
 
 /// Limits of the work of a search, as numbers of layouts: the result is the same on all machines.
@@ -50,7 +50,7 @@ LayoutSearch search_layouts(const spec::RunSpec& spec,
                             const SearchLimits& limits = {},
                             const Watch& watch = {});
 
-/// Returns one line about what the search looked at.
+/// Returns one line with the numbers of layouts that were planned, and that were not.
 std::string search_text(const LayoutSearch& search);
 
 }  // namespace ziggurat::plan

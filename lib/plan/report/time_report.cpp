@@ -14,7 +14,7 @@ namespace ziggurat::plan {
 namespace {
 
 /// Share of the step below which a kind of work is not named.
-constexpr double least_share = 0.03;
+constexpr double min_share = 0.03;
 
 double sum(const SecondsByWork& works) {
     double all = 0;
@@ -64,7 +64,7 @@ std::string json_of(const PlannedStageTime& stage) {
 std::string bound_text(const PlannedTime& time) {
     std::vector<std::string> parts;
     for (const auto& [work, share] : shares_of(time)) {
-        if (parts.empty() || share >= least_share) {
+        if (parts.empty() || share >= min_share) {
             parts.push_back(fmt::format("{} {:.0f}%", work, 100 * share));
         }
     }
@@ -78,7 +78,7 @@ std::string time_table(const PlannedTime& time) {
         std::ranges::stable_sort(lanes, std::ranges::greater{}, &std::pair<std::string, double>::second);
         std::vector<std::string> parts;
         for (const auto& [lane, seconds] : lanes) {
-            if (seconds >= least_share / 10 * time.step_seconds) {
+            if (seconds >= min_share / 10 * time.step_seconds) {
                 parts.push_back(fmt::format("{} {}", lane, format_duration(seconds)));
             }
         }

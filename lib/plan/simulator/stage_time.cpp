@@ -14,7 +14,7 @@
 #include "plan/cost/collective_cost.hpp"
 #include "plan/cost/op_costs.hpp"
 #include "plan/reduced_run.hpp"
-#include "plan/simulator/critical_path.hpp"
+#include "plan/simulator/simulated_path.hpp"
 #include "plan/simulator/step_simulation.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
@@ -29,8 +29,9 @@ using schedule::ModelLayout;
 using schedule::Op;
 using schedule::Program;
 
-/// Layers of a chunk, and micro-batches, whose steady state is that of many. State that moves or is gathered
-/// ahead needs more of them.
+/// Layers of a chunk, and micro-batches, whose steady state is that of many.
+///
+/// State that moves or is gathered ahead needs more of them.
 constexpr std::int64_t layers_at_rest = 2;
 constexpr std::int64_t layers_that_move = 12;
 constexpr std::int64_t layers_of_chunk_that_move = 4;
@@ -297,7 +298,7 @@ void scale(StageTime& time, double factor) {
     }
 }
 
-/// Numbers of layers of a virtual stage that are built: `few` and `more`, whole groups of recomputation.
+/// Returns the numbers of layers of a virtual stage that are built, in whole groups of recomputation.
 Line layers_to_build(const spec::RunSpec& spec, std::int64_t weight) {
     std::int64_t every = 1;
     for (const auto& state : spec::states_of_stages(spec)) {

@@ -11,7 +11,7 @@
 
 namespace ziggurat::plan {
 
-/// Seconds of some work in a step, by what it is.
+/// Seconds in a step by the name of a lane or kind of work.
 using SecondsByWork = std::map<std::string, double>;
 
 /// Work of a stage in a step.

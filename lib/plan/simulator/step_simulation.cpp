@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/contract.hpp"
-#include "plan/simulator/meetings.hpp"
 #include "plan/simulator/rank_lanes.hpp"
+#include "plan/simulator/rendezvous.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -25,9 +25,9 @@ constexpr int all_steps = warm_up_steps + steps_counted;
 class Simulation {
   public:
     Simulation(const std::vector<SimulatedRank>& ranks, const Rates& rates)
-        : meetings_{programs_of(ranks)},
+        : rendezvous_{programs_of(ranks)},
           launch_time_{rates.launch_time},
-          arrived_(static_cast<std::size_t>(meetings_.count() * all_steps)) {
+          arrived_(static_cast<std::size_t>(rendezvous_.count() * all_steps)) {
         for (const auto& rank : ranks) {
             lanes_.emplace_back(*rank.program, rank.seconds, rates);
         }
@@ -105,7 +105,7 @@ class Simulation {
         std::array<OpInstance, num_shared> last_user{};
     };
 
-    /// Ranks that have arrived at a meeting.
+    /// Ranks that have arrived at a rendezvous.
     struct Arrivals {
         std::vector<OpInstance> ranks;
     };
@@ -126,7 +126,7 @@ class Simulation {
         });
     }
 
-    OpTimes& times(const OpInstance& at) { return made_.times[at.step][at.rank][at.op]; }
+    SimulatedOp& times(const OpInstance& at) { return made_.times[at.step][at.rank][at.op]; }
     Progress& progress(const OpInstance& at) { return states_[at.rank].progress[at.step][at.op]; }
 
     /// Begins a step of a rank; its ops may run when the ops that they wait for have ended.
@@ -146,7 +146,7 @@ class Simulation {
             state.progress[step][op].waits += lanes.num_waits(op, step > 0) + 1;
         }
         for (int op = 0; op < static_cast<int>(lanes.num_ops()); ++op) {
-            settle({rank, step, op}, now, Cause::step, {});
+            make_ready({rank, step, op}, now, Cause::step, {});
         }
     }
 
@@ -159,7 +159,7 @@ class Simulation {
         while (state.entered[lane] < end) {
             const auto at = instance(rank, lane, state.entered[lane]++);
             --progress(at).waits;
-            settle(at, now, after.op < 0 ? Cause::step : Cause::lane, after);
+            make_ready(at, now, after.op < 0 ? Cause::step : Cause::lane, after);
         }
     }
 
@@ -170,7 +170,7 @@ class Simulation {
     }
 
     /// Makes the op ready if it waits for nothing more.
-    void settle(const OpInstance& at, double now, Cause cause, const OpInstance& after) {
+    void make_ready(const OpInstance& at, double now, Cause cause, const OpInstance& after) {
         const auto& state = states_[at.rank];
         if (state.begun.size() <= static_cast<std::size_t>(at.step) || progress(at).waits > 0) {
             return;
@@ -178,14 +178,14 @@ class Simulation {
         auto& known = times(at);
         known.cause = cause;
         known.after = after;
-        const int meeting = meetings_.of(at.rank, at.op);
-        if (meeting < 0) {
+        const int rendezvous = rendezvous_.of(at.rank, at.op);
+        if (rendezvous < 0) {
             queue(at, now);
             return;
         }
-        auto& ranks = arrived_[meeting * all_steps + at.step].ranks;
+        auto& ranks = arrived_[rendezvous * all_steps + at.step].ranks;
         ranks.push_back(at);
-        if (static_cast<int>(ranks.size()) == meetings_.size(meeting)) {
+        if (static_cast<int>(ranks.size()) == rendezvous_.size(rendezvous)) {
             for (const auto& member : ranks) {
                 if (member != at) {
                     times(member).cause = Cause::peer;
@@ -291,7 +291,7 @@ class Simulation {
 
     void release(const OpInstance& at, double now, const OpInstance& after) {
         --progress(at).waits;
-        settle(at, now, Cause::dependency, after);
+        make_ready(at, now, Cause::dependency, after);
     }
 
     SimulatedSteps take() {
@@ -306,9 +306,9 @@ class Simulation {
         return std::move(made_);
     }
 
-    Meetings meetings_;
+    RendezvousTable rendezvous_;
     double launch_time_;
-    std::vector<Arrivals> arrived_;  ///< by meeting and step
+    std::vector<Arrivals> arrived_;  ///< by rendezvous and step
     std::vector<RankLanes> lanes_;   ///< by rank
     std::vector<RankState> states_;  ///< by rank
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

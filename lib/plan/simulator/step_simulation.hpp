@@ -15,7 +15,7 @@ struct SimulatedRank {
     std::vector<double> seconds;                 ///< by op: op_seconds
 };
 
-/// What an op waited for last.
+/// Kind of event that an op waited for last.
 enum class Cause {
     step,        ///< the begin of the step
     lane,        ///< the ops before it in its lane
@@ -34,7 +34,7 @@ struct OpInstance {
 };
 
 /// Times of an op in a step, in seconds from the begin of the first step.
-struct OpTimes {
+struct SimulatedOp {
     double begin = 0;
     double end = 0;
     Cause cause = Cause::step;
@@ -46,11 +46,11 @@ struct SimulatedSteps {
     double step_seconds = 0;  ///< of a step in the steady state
     // The first step in the steady state; ops of other lanes may end after it.
     int step = 0;
-    double begin = 0;                                      ///< on the first rank
-    double end = 0;                                        ///< on the last rank
-    std::vector<std::vector<std::vector<OpTimes>>> times;  ///< by step, rank and op
+    double begin = 0;                                          ///< on the first rank
+    double end = 0;                                            ///< on the last rank
+    std::vector<std::vector<std::vector<SimulatedOp>>> times;  ///< by step, rank and op
 
-    const OpTimes& of(const OpInstance& at) const { return times.at(at.step).at(at.rank).at(at.op); }
+    const SimulatedOp& of(const OpInstance& at) const { return times.at(at.step).at(at.rank).at(at.op); }
 };
 
 /// Simulates some steps, until their time is that of later steps.

@@ -165,6 +165,14 @@ TEST(CommandLine, SelectsOpsOfAProgram) {
 }
 
 TEST(CommandLine, InspectsAFolder) {
+    const auto times = print_line({"plan", "a.yaml", "--time", "--json"}).options<PlanOptions>();
+    EXPECT_TRUE(times.time);
+    EXPECT_TRUE(times.json);
+    const auto searched =
+        print_line({"plan", "a.yaml", "--search", "--write", "b.yaml"}).options<PlanOptions>();
+    EXPECT_TRUE(searched.search);
+    EXPECT_EQ(searched.write, "b.yaml");
+
     const auto list = print_line({"inspect", "runs/a", "--json"}).options<InspectOptions>();
     EXPECT_EQ(list.folder, "runs/a");
     EXPECT_TRUE(list.json);
@@ -427,7 +435,12 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"train", "a.yaml", "--resume"}, "a run resumes automatically from its run.dir"},
         {{"check", "a.yaml", "--json", "--print"}, "--json and --print exclude each other"},
         {{"plan", "a.yaml", "--rank", "1"}, "--rank selects ops of a step program. Add --program."},
-        {{"plan", "a.yaml", "--json"}, "--json selects ops of a step program. Add --program."},
+        {{"plan", "a.yaml", "--json"},
+         "--json prints a step program or the time of a step. Add --program or --time."},
+        {{"plan", "a.yaml", "--write", "b.yaml"},
+         "--write stores the deck of the fastest layout. Add --search."},
+        {{"plan", "a.yaml", "--search", "--time"},
+         "--search and --time exclude each other. Leave out one of them."},
         {{"plan", "a.yaml", "--ranks", "7", "--nodes", "2"}, "--ranks 7 is not a multiple of --nodes 2."},
         {{"check", "a.yaml", "--ranks", "1", "--nodes", "2"}, "Give a multiple, or leave out one of them."},
         {{"plan", "a.yaml", "--program", "--all", "--unit", "head"}, "Leave out --unit, or --all."},

@@ -13,7 +13,7 @@
 namespace ziggurat::plan {
 namespace {
 
-using spec::Sweep;
+using spec::SweepKind;
 
 /// A training program of a small model.
 struct SmallModel {
@@ -52,11 +52,11 @@ TEST(OpRates, AreThoseThatMadeThePlannersTimes) {
 
     EXPECT_NEAR(found.attention.forward_flops / 2e9, 1, 1e-6);
     EXPECT_NEAR(found.attention.backward_flops / 1e9, 1, 1e-6);
-    for (const auto sweep : {Sweep::norm, Sweep::activation, Sweep::rotation, Sweep::embedding}) {
+    for (const auto sweep : {SweepKind::norm, SweepKind::activation, SweepKind::rotation, SweepKind::embedding}) {
         EXPECT_NEAR(found.sweeps[sweep].forward / rates.sweeps[sweep].forward, 1, 1e-6) << to_string(sweep);
         EXPECT_NEAR(found.sweeps[sweep].backward / rates.sweeps[sweep].backward, 1, 1e-6) << to_string(sweep);
     }
-    EXPECT_NEAR(found.sweeps[Sweep::squares].forward / rates.sweeps[Sweep::squares].forward, 1, 1e-6);
+    EXPECT_NEAR(found.sweeps[SweepKind::squares].forward / rates.sweeps[SweepKind::squares].forward, 1, 1e-6);
 }
 
 TEST(OpRates, OfWorkThatNoOpDoesAreUnknown) {
@@ -66,8 +66,8 @@ TEST(OpRates, OfWorkThatNoOpDoesAreUnknown) {
     const auto found =
         op_rates(std::vector<TimedProgram>{{gpt2.program, gpt2.spec, gpt2.layout, seconds}}, 0);
 
-    EXPECT_EQ(found.sweeps[Sweep::rotation], (spec::SweepRate{}));
-    EXPECT_GT(found.sweeps[Sweep::norm].forward, 0);
+    EXPECT_EQ(found.sweeps[SweepKind::rotation], (spec::SweepRate{}));
+    EXPECT_GT(found.sweeps[SweepKind::norm].forward, 0);
 }
 
 TEST(OpRates, LeaveOutOpsWithoutATime) {

@@ -8,7 +8,7 @@
 
 namespace ziggurat::plan {
 
-/// Returns human-readable text for the work of an op: `products`, `reads of optimizer states from NVMe`.
+/// Returns human-readable text for the work of an op, such as `optimizer` or `gathers of parameters`.
 std::string work_of(const schedule::Op& op, const schedule::Program& program);
 
 /// A part of the critical path: an op, or the time until the next one begins.

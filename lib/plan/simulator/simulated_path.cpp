@@ -1,4 +1,4 @@
-#include "plan/simulator/critical_path.hpp"
+#include "plan/simulator/simulated_path.hpp"
 
 #include <algorithm>
 

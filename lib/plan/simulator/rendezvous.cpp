@@ -1,4 +1,4 @@
-#include "plan/simulator/meetings.hpp"
+#include "plan/simulator/rendezvous.hpp"
 
 #include <algorithm>
 #include <map>
@@ -12,7 +12,7 @@ using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
 
-/// Identity of a meeting: its kind, the ranks, and its position among those of the same ranks.
+/// Identity of a rendezvous: its kind, the ranks, and its position among those of the same ranks.
 using Key = std::tuple<int, std::vector<int>, std::int64_t, std::int64_t>;
 
 enum Kind { collective, message, step_end };
@@ -21,7 +21,7 @@ class Finder {
   public:
     explicit Finder(const Program& program) : program_{program} {}
 
-    /// Returns the key of the next op in list order; false in the second value if it meets no rank.
+    /// Returns the key of the next op in list order; false in the second value if it takes_part no rank.
     std::pair<Key, bool> next(const Op& op) {
         if (op.kind == OpKind::step_end) {
             return {numbered({step_end, {}, 0, 0}), true};
@@ -59,27 +59,27 @@ class Finder {
 
 }  // namespace
 
-Meetings::Meetings(std::span<const Program* const> programs) {
+RendezvousTable::RendezvousTable(std::span<const Program* const> programs) {
     std::map<Key, int> known;
     for (const auto* program : programs) {
         Finder finder{*program};
-        auto& of_program = meetings_.emplace_back();
+        auto& of_program = rendezvous_.emplace_back();
         for (const auto& op : program->ops) {
-            auto [key, meets] = finder.next(op);
-            int meeting = -1;
-            if (meets) {
-                meeting = known.try_emplace(std::move(key), count()).first->second;
-                if (meeting == count()) {
+            auto [key, takes_part] = finder.next(op);
+            int rendezvous = -1;
+            if (takes_part) {
+                rendezvous = known.try_emplace(std::move(key), count()).first->second;
+                if (rendezvous == count()) {
                     sizes_.push_back(0);
                 }
-                ++sizes_[static_cast<std::size_t>(meeting)];
+                ++sizes_[static_cast<std::size_t>(rendezvous)];
             }
-            of_program.push_back(meeting);
+            of_program.push_back(rendezvous);
         }
     }
-    for (auto& of_program : meetings_) {
-        for (auto& meeting : of_program) {
-            meeting = meeting >= 0 && size(meeting) < 2 ? -1 : meeting;
+    for (auto& of_program : rendezvous_) {
+        for (auto& rendezvous : of_program) {
+            rendezvous = rendezvous >= 0 && size(rendezvous) < 2 ? -1 : rendezvous;
         }
     }
 }
