@@ -13,12 +13,12 @@ namespace ziggurat::schedule {
 namespace {
 
 /// Number of buffers that the repetitions of one order place: some 10 ms.
-constexpr std::size_t max_placed_again = 49152;
+constexpr std::size_t max_placed_again = 65536;
 
 using Order = std::vector<std::size_t>;
 
 /// Replaces ops by the number of different first ops before them, so that a timeline is short.
-void compress_time(std::vector<BufferToPack>& buffers) {
+std::vector<BufferToPack> in_short_time(std::vector<BufferToPack> buffers) {
     std::vector<int> begins;
     for (const auto& buffer : buffers) {
         begins.push_back(buffer.life.first);
@@ -30,6 +30,7 @@ void compress_time(std::vector<BufferToPack>& buffers) {
         life.first = static_cast<int>(std::ranges::lower_bound(begins, life.first) - begins.begin());
         life.last = static_cast<int>(std::ranges::upper_bound(begins, life.last) - begins.begin()) - 1;
     }
+    return buffers;
 }
 
 /// Returns the buffers by decreasing `weight`; those of equal weight by their begin.
@@ -54,15 +55,13 @@ double size(const BufferToPack& buffer) {
 class Packer {
   public:
     Packer(std::vector<BufferToPack> buffers, std::int64_t begin)
-        : buffers_{std::move(buffers)},
+        : buffers_{in_short_time(std::move(buffers))},
           begin_{begin},
           by_size_{by_decreasing(buffers_, size)},
           by_length_{by_decreasing(buffers_, length)},
-          by_product_{by_decreasing(buffers_, [](const auto& b) { return size(b) * length(b); })} {
-        compress_time(buffers_);
-    }
+          by_product_{by_decreasing(buffers_, [](const auto& b) { return size(b) * length(b); })} {}
 
-    Packing best(std::int64_t enough) {
+    PackedOffsets best(std::int64_t enough) {
         const std::array orders{&by_size_, &by_length_, &by_product_};
         for (auto* order : orders) {
             try_order(*order);
@@ -84,7 +83,7 @@ class Packer {
     /// the front of the order.
     void try_order(Order& order) {
         MemoryTimeline timeline{buffers_.size(), begin_};
-        Packing made{std::vector<std::int64_t>(buffers_.size()), begin_};
+        PackedOffsets made{std::vector<std::int64_t>(buffers_.size()), begin_};
         std::size_t highest = 0;  // position in the order
         for (std::size_t i = 0; i < order.size(); ++i) {
             const auto& [life, bytes, alignment] = buffers_[order[i]];
@@ -106,12 +105,12 @@ class Packer {
     std::vector<BufferToPack> buffers_;
     std::int64_t begin_;
     Order by_size_, by_length_, by_product_;
-    std::optional<Packing> best_;
+    std::optional<PackedOffsets> best_;
 };
 
 }  // namespace
 
-Packing pack_buffers(std::vector<BufferToPack> buffers, std::int64_t begin, std::int64_t enough) {
+PackedOffsets pack_buffers(std::vector<BufferToPack> buffers, std::int64_t begin, std::int64_t enough) {
     return Packer{std::move(buffers), begin}.best(enough);
 }
 

@@ -16,7 +16,7 @@ struct BufferToPack {
     std::int64_t alignment = 1;
 };
 
-struct Packing {
+struct PackedOffsets {
     std::vector<std::int64_t> offsets;  ///< by buffer
     std::int64_t end = 0;
 };
@@ -30,6 +30,6 @@ struct Packing {
 ///
 /// \param begin   the first offset that a buffer may have
 /// \param enough  the search stops at a packing that ends here or below
-Packing pack_buffers(std::vector<BufferToPack> buffers, std::int64_t begin, std::int64_t enough);
+PackedOffsets pack_buffers(std::vector<BufferToPack> buffers, std::int64_t begin, std::int64_t enough);
 
 }  // namespace ziggurat::schedule

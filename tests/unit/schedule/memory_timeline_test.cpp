@@ -97,7 +97,7 @@ TEST(MemoryTimeline, AgreesWithComparisonsOfAllBuffers) {
     }
 }
 
-// The lowest free offset colours a graph of intervals with the least number of colours, in order of begins.
+// In the order of their begins, all buffers that keep a new one from a lower offset are live at its first op.
 TEST(MemoryTimeline, LeavesNoHoleBetweenBuffersOfOneSizeInTheOrderOfTheirBegins) {
     std::mt19937_64 random{9};
     for (int round = 0; round < 30; ++round) {
