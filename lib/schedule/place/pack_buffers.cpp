@@ -12,8 +12,8 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Number of buffers that the repetitions of one order place: some 10 ms.
-constexpr std::size_t max_placed_again = 65536;
+/// Number of buffers that the repetitions of one order place: a few ms.
+constexpr std::size_t max_placed_again = 4096;
 
 using Order = std::vector<std::size_t>;
 
