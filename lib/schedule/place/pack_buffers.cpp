@@ -13,7 +13,7 @@ namespace ziggurat::schedule {
 namespace {
 
 /// Number of buffers that the repetitions of one order place: a few ms.
-constexpr std::size_t max_placed_again = 4096;
+constexpr std::size_t max_placed_again = 1024;
 
 using Order = std::vector<std::size_t>;
 
