@@ -54,7 +54,9 @@ std::string row(std::size_t place, const LayoutDeck& found, const spec::MachineS
         plan::described(found.choice), "", plan::bound_text(found.time));
 }
 
-/// Loads the decks of the layouts, the fastest first. Layouts that a rule refuses are left out.
+/// Loads the decks of the layouts, the fastest first.
+///
+/// Layouts that a rule refuses, or of which a stage in the middle does not fit, are left out.
 std::vector<LayoutDeck> as_decks(const PlanOptions& options,
                                  const deck::LoadOptions& load,
                                  const plan::LayoutSearch& search,
@@ -66,14 +68,18 @@ std::vector<LayoutDeck> as_decks(const PlanOptions& options,
         for (auto& value : plan::override_list(found.choice, run)) {
             overrides.push_back(std::move(value));
         }
-        LayoutDeck made{.choice = found.choice,
-                        .deck = deck::load(options.deck, overrides, load),
-                        .time = {},
-                        .device_bytes = found.footprint.needed[0]};
+        LayoutDeck made{
+            .choice = found.choice, .deck = deck::load(options.deck, overrides, load), .time = {}};
         if (!made.deck.ok()) {
             ++refused;
             continue;
         }
+        const auto planned = plan::plan_run(made.deck.run, made.deck.machine, plan::PlannedRanks::first);
+        if (!planned.footprint.fits()) {
+            ++refused;
+            continue;
+        }
+        made.device_bytes = planned.footprint.needed[0];
         made.time = plan::planned_time(made.deck.run, made.deck.machine);
         decks.push_back(std::move(made));
     }
@@ -132,8 +138,9 @@ int search_and_print(const PlanOptions& options,
     }
     print(stdout, plan::search_text(search));
     if (refused > 0) {
-        print(stdout,
-              fmt::format("          {} of the fastest are not valid as decks and are left out\n", refused));
+        print(stdout, fmt::format("          {} of the fastest are left out: as decks, a rule refuses them, "
+                                  "or a stage in the middle does not fit\n",
+                                  refused));
     }
     if (decks.empty()) {
         return report_none_fits(search, loaded);

@@ -61,7 +61,7 @@ class ShippedDecks : public ::testing::Test {
 
     LoadOptions options_for(const fs::path& deck, int ranks) const {
         const std::string tokens =
-            (folder_ / (deck.filename().string().starts_with("gpt2") ? "tokens.bin" : "megatron")).string();
+            (folder_ / (deck.filename().string().starts_with("gpt") ? "tokens.bin" : "megatron")).string();
         LoadOptions options;
         options.ranks = ranks;
         options.environment = [=, text = (folder_ / "text.txt").string(),

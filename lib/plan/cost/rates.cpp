@@ -57,6 +57,7 @@ Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
         .updates = machine.update_rate / ranks,
         .host_memory = known(machine.host_bandwidth / ranks, usual_memory),
         .op_overhead = machine.op_overhead,
+        .launch_time = machine.has_device ? machine.launch_time : 0,
         .nvme_read = at_most(highest.nvme_read, read),
         .nvme_write = at_most(highest.nvme_write, write),
         .host_to_device = at_most(highest.host_to_device, in),

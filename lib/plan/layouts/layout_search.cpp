@@ -20,6 +20,20 @@ std::int64_t device_limit(const spec::RunSpec& spec, const spec::MachineSpec& ma
     return std::min(spec.tiers.device_budget_bytes, of_machine > 0 ? of_machine : spec::unlimited);
 }
 
+/// Returns the larger footprint of the first and the last stage, or one that does not fit.
+///
+/// The first stage keeps most activations, the last has the logits.
+Footprint footprint_of_ends(const spec::RunSpec& run, const spec::MachineSpec& machine, const Watch& watch) {
+    auto larger = plan_run(run, machine, PlannedRanks::first, watch, 0).footprint;
+    if (run.parallel.stages > 1 && larger.fits()) {
+        auto last = plan_run(run, machine, PlannedRanks::first, watch, run.parallel.stages - 1).footprint;
+        if (!last.fits() || last.needed[0] > larger.needed[0]) {
+            larger = std::move(last);
+        }
+    }
+    return larger;
+}
+
 class Search {
   public:
     Search(const spec::RunSpec& spec,
@@ -105,7 +119,7 @@ class Search {
         if (is_complete() && found.time.step_seconds >= made_.best.back().time.step_seconds) {
             return;
         }
-        found.footprint = plan_run(run, machine_, PlannedRanks::first, watch_).footprint;
+        found.footprint = footprint_of_ends(run, machine_, watch_);
         ++footprints_;
         if (!found.footprint.fits()) {
             ++made_.do_not_fit;

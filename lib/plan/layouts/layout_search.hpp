@@ -18,7 +18,7 @@ namespace ziggurat::plan {
 struct FoundLayout {
     LayoutChoice choice;
     PlannedTime time;
-    Footprint footprint;
+    Footprint footprint;  ///< of the first or the last stage, with equal shares of a node
 };
 
 /// Result of a search, with the layouts that were not planned and why.

@@ -1,12 +1,9 @@
 #include "schedule/place/buffer_placer.hpp"
 
-#include <algorithm>
 #include <numeric>
 #include <span>
-#include <utility>
 
 #include "base/pages.hpp"
-#include "schedule/place/pack_buffers.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -76,15 +73,7 @@ struct TransientLifetimes {
 
 PlacedBuffers BufferPlacer::close() const {
     auto free = free_after_fixed();
-    auto placed = place(TransientLifetimes{program_, ranges_, Which::all}, free, 0, FitPolicy::smallest);
-    const auto min = min_ends();
-    for (std::size_t r = 0; r < num_regions; ++r) {
-        const auto enough = min[r] + std::max(min[r] / bytes_for_one_of_holes, small_holes);
-        if (placed.ends[r] > enough) {
-            pack(r, enough, placed);
-        }
-    }
-    return placed;
+    return place(TransientLifetimes{program_, ranges_, Which::all}, free, 0, FitPolicy::smallest);
 }
 
 PlacedBuffers BufferPlacer::apart(const RegionSizes& ends) const {
@@ -103,51 +92,6 @@ std::vector<FreeList> BufferPlacer::free_after_fixed() const {
         free.emplace_back(round_up_to_page(end));
     }
     return free;
-}
-
-RegionSizes BufferPlacer::min_ends() const {
-    std::vector<RegionSizes> change(program_.ops.size() + 1);
-    for (std::size_t b = 0; b < ranges_.size(); ++b) {
-        if (is_placed(b)) {
-            change[ranges_[b].first][regions_[b]] += room_[b].bytes;
-            change[ranges_[b].last + 1][regions_[b]] -= room_[b].bytes;
-        }
-    }
-    RegionSizes now{};
-    RegionSizes max{};
-    for (const auto& by_region : change) {
-        for (std::size_t r = 0; r < num_regions; ++r) {
-            now[r] += by_region[r];
-            max[r] = std::max(max[r], now[r]);
-        }
-    }
-    for (std::size_t r = 0; r < num_regions; ++r) {
-        max[r] += round_up_to_page(fixed_[r]);
-    }
-    return max;
-}
-
-void BufferPlacer::pack(std::size_t region, std::int64_t enough, PlacedBuffers& placed) const {
-    std::vector<std::size_t> indices;
-    std::vector<BufferToPack> buffers;
-    for (std::size_t b = 0; b < ranges_.size(); ++b) {
-        if (regions_[b] == region && is_placed(b)) {
-            indices.push_back(b);
-            buffers.push_back({ranges_[b], room_[b].bytes, room_[b].alignment});
-        }
-    }
-    const auto packed = pack_buffers(std::move(buffers), round_up_to_page(fixed_[region]), enough);
-    if (packed.end < placed.ends[region]) {
-        placed.ends[region] = packed.end;
-        for (std::size_t i = 0; i < indices.size(); ++i) {
-            placed.offsets[indices[i]] = packed.offsets[i];
-        }
-    }
-}
-
-bool BufferPlacer::is_placed(std::size_t buffer) const {
-    return program_.buffers[buffer].lifetime == Lifetime::transient && ranges_[buffer].first >= 0 &&
-           room_[buffer].bytes > 0;
 }
 
 PlacedBuffers BufferPlacer::place(const TransientLifetimes& lives,

@@ -114,6 +114,28 @@ def knows_how_large_the_job_is(place):
         expect("exceed 1000000 ranks. Ask for fewer." in said, "too many", said)
 
 
+def searches_for_layouts(place):
+    words = ["plan", "deck.yaml", "--machine", "./four.yaml"]
+    said = place.says(0, *words, "--search", "--write", "fast.yaml")
+    counts = re.search(r"^search +([\d,]+) layouts: ([\d,]+) too large and ([\d,]+) too slow by bounds, ([\d,]+) timed",
+                       said, re.M)
+    every, *parts = (int(count.replace(",", "")) for count in counts.groups())
+    expect(every == sum(parts) and every > 100, "every layout is counted once", said)
+    rows = re.findall(r"^ +(\d+) +([\d.]+ \w+) +[\d.]*%? +[\d.]+ \w+  tensor \d, stages", said, re.M)
+    expect([int(place_of) for place_of, _ in rows] == list(range(1, 11)), "ten layouts, in order", said)
+    timed = json.loads(place.says(0, "plan", "fast.yaml", "--machine", "./four.yaml", "--time", "--json").splitlines()[-1])
+    own = json.loads(place.says(0, *words, "--time", "--json").splitlines()[-1])
+    expect(timed["step_s"] <= own["step_s"], "the written deck is planned no slower than the first one", (timed, own))
+    ratio = float(re.search(r"\(([\d.]+) times the fastest\)", said)[1])
+    expect(abs(ratio - own["step_s"] / timed["step_s"]) < 0.01, "the written deck is the fastest one", said)
+    place.says(0, "check", "fast.yaml", "--machine", "./four.yaml")
+
+    said = place.says(3, *words, "--search", "tiers.device=16KiB")
+    expect("no layout fits: the one with the smallest shortfall lacks" in said, "what is missing", said)
+    said = place.says(2, *words, "--search", "--time")
+    expect("exclude each other" in said, "one of both", said)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=pathlib.Path, required=True)
@@ -125,6 +147,7 @@ def main():
         says_epochs_and_what_it_is_not_built_for(place)
         plans_what_cannot_be_trained(place)
         knows_how_large_the_job_is(place)
+        searches_for_layouts(place)
     print("ok: plans in short, of what cannot be trained, and of jobs of any size")
 
 

@@ -132,10 +132,11 @@ def verifies(place):
 
 
 def samples(place):
-    texts = {place.call("sample", place.run, "--prompt", PROMPT, "--tokens", TOKENS, ranks=ranks)[0]
+    # In bf16, two tensor ranks round other sums than one rank, which may choose another token.
+    texts = {place.call("sample", place.run, "--prompt", PROMPT, "--tokens", TOKENS, "--compute", "fp32", ranks=ranks)[0]
              for ranks in (0, 2, 3)}
     expect(len(texts) == 1, "the same text on any number of ranks", texts)
-    text = texts.pop()
+    text = place.call("sample", place.run, "--prompt", PROMPT, "--tokens", TOKENS)[0]
     wanted = trained_sample(place.run)
     expect(text == wanted, "the text that training has printed", f"{wanted}\n{text}")
     other = place.call("sample", place.run, "--prompt", PROMPT, "--tokens", TOKENS, "--seed", 7)[0]
@@ -150,7 +151,7 @@ def samples(place):
         expect({text} == coldest, f"the most likely token alone with {limit}", text)
     whole = wanted[len(PROMPT):]
     ends = next(letter for letter in whole[3:] if letter in "GHIJKLMNOPQRSTUVWYZghijklmopqrsuvwyz#@")  # in no escape
-    text = place.call("sample", place.run, "--prompt", PROMPT, "--tokens", TOKENS, "--stop", ends, ranks=2)[0]
+    text = place.call("sample", place.run, "--prompt", PROMPT, "--tokens", TOKENS, "--stop", ends, ranks=3)[0]
     expect(text == PROMPT + whole[:whole.index(ends)] + "\n", "ends before the text", f"{wanted}\n{text}")
     message = place.call("sample", place.run, "--prompt", PROMPT * 50, "--tokens", 1)[1]
     expect("it continues from the last" in message, "says that the prompt is cut", message)
