@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <span>
 #include <utility>
 
@@ -13,8 +12,7 @@
 #include "comm/collectives.hpp"
 #include "comm/communicator.hpp"
 #include "comm/control.hpp"
-#include "comm/device_collectives.hpp"
-#include "comm/node/node_memory.hpp"
+#include "comm/sample_group.hpp"
 #include "deck/values/quantities.hpp"
 #include "kernels/elementwise.hpp"
 
@@ -43,7 +41,7 @@ std::vector<comm::Block> blocks_of(std::int64_t bytes, int members) {
     return blocks;
 }
 
-/// Group of ranks and the memory of their vectors.
+/// Group of ranks whose calls are timed.
 class TimedGroup {
   public:
     /// Collective: over the ranks
@@ -52,21 +50,16 @@ class TimedGroup {
           nodes_{ranks.nodes()},
           members_{
               ranks.world().group().split(groups == LinkGroups::of_node ? nodes_.node : nodes_.rank_in_node)},
-          node_{ranks.world(), {.threads = ranks.launch().parallel.threads}},
-          arenas_{ranks.devices().device->reserve(2 * max_bytes,
-                                                  "vectors of timed collectives",
-                                                  ranks.launch().parallel.transport == spec::Transport::nccl
-                                                      ? device::Arena::Kind::own
-                                                      : device::Arena::Kind::shared)},
-          half_{max_bytes} {
-        node_.share(arenas_.front());
+          group_{ranks.world(),
+                 members_,
+                 *ranks.devices().device,
+                 ranks.launch().parallel.transport,
+                 ranks.launch().parallel.threads,
+                 max_bytes} {
         const auto stream = ranks.devices().device->make_stream();
-        kernels::fill_zero<float>(
-            stream, kernels::VectorAddress<float>::at(arenas_.front().data(),
-                                                      {2 * max_bytes / 4}));  // touches its pages
+        kernels::fill_zero<float>(stream, kernels::VectorAddress<float>::at(
+                                              group_.input(0), {2 * max_bytes / 4}));  // touches its pages
         stream.finish();
-        calls_ = comm::make_device_collectives(members_, node_, "the measured group", arenas_,
-                                               *ranks.devices().device, ranks.launch().parallel.transport);
     }
 
     int size() const noexcept { return members_.size(); }
@@ -80,35 +73,30 @@ class TimedGroup {
         }
         std::vector<int> calls;
         for (std::int64_t slot = 0; slot < slots(bytes); ++slot) {
-            calls.push_back(calls_->prepare(collective(kind, bytes, slot * bytes)));
+            calls.push_back(group_.calls().prepare(collective(kind, bytes, slot * bytes)));
         }
         std::size_t next = 0;
         return time(
             [&] {
-                run(calls[next]);
+                group_.run(calls[next]);
                 next = (next + 1) % calls.size();
             },
             limits);
     }
 
   private:
-    void run(int call) {
-        calls_->start(call);
-        comm::wait(*calls_, call, ranks_.world().waits(), &node_);
-    }
-
     /// Returns the number of vectors that calls use in turn.
     ///
     /// In a step each vector is another one, so a vector that is used again at once would be in a cache.
     std::int64_t slots(std::int64_t bytes) const {
-        return std::clamp(half_ / bytes, std::int64_t{1}, max_slots);
+        return std::clamp(group_.max_bytes() / bytes, std::int64_t{1}, max_slots);
     }
 
     /// \param offset  of the vectors in their half of the memory
     comm::CollectiveCall collective(OpKind kind, std::int64_t bytes, std::int64_t offset) const {
         comm::CollectiveCall call{.type = spec::DType::f32,
-                                  .input = arenas_.front().data() + offset,
-                                  .output = arenas_.front().data() + half_ + offset,
+                                  .input = group_.input(offset),
+                                  .output = group_.output(offset),
                                   .blocks = blocks_of(bytes, size()),
                                   .label = "a timed collective"};
         const auto mine = call.blocks[static_cast<std::size_t>(members_.rank())].offset_bytes;
@@ -130,13 +118,13 @@ class TimedGroup {
             return time([] {}, limits);
         }
         const auto message = [&](CollectiveKind kind, std::int64_t offset, int tag) {
-            return calls_->prepare({.kind = kind,
-                                    .input = arenas_.front().data() + offset,
-                                    .output = arenas_.front().data() + half_ + offset,
-                                    .blocks = {{0, bytes}},
-                                    .peer = peer,
-                                    .tag = tag,
-                                    .label = "a timed message"});
+            return group_.calls().prepare({.kind = kind,
+                                           .input = group_.input(offset),
+                                           .output = group_.output(offset),
+                                           .blocks = {{0, bytes}},
+                                           .peer = peer,
+                                           .tag = tag,
+                                           .label = "a timed message"});
         };
         const bool begins = members_.rank() < peer;
         std::vector<std::array<int, 2>> round_trips;  // there and back
@@ -152,7 +140,7 @@ class TimedGroup {
         return time(
                    [&] {
                        for (const int call : round_trips[next]) {
-                           run(call);
+                           group_.run(call);
                        }
                        next = (next + 1) % round_trips.size();
                    },
@@ -173,10 +161,7 @@ class TimedGroup {
     BenchRanks& ranks_;
     const comm::NodeTopology& nodes_;
     comm::Communicator members_;
-    comm::NodeMemory node_;
-    std::array<device::Arena, 1> arenas_;
-    std::int64_t half_;
-    std::unique_ptr<comm::Collectives> calls_;
+    comm::SampleGroup group_;
     int next_tag_ = 0;
 };
 

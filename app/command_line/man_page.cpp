@@ -83,8 +83,7 @@ std::string man_page() {
     text += entry("PREFIX/share/ziggurat/train.sbatch",
                   "template of a Slurm job that requeues until training is done; used by 'ziggurat slurm'");
     text += entry("PREFIX/share/modulefiles", "for 'module use' of Lmod");
-    text += entry("~/.config/ziggurat",
-                  "measured rates of this machine, written by 'ziggurat bench'");
+    text += entry("~/.config/ziggurat", "measured rates of this machine, written by 'ziggurat bench'");
     text += section("ENVIRONMENT");
     text += entry("OMP_NUM_THREADS", "threads per rank (default: an equal share of the cores)");
     text += entry("OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY",
