@@ -52,7 +52,8 @@ TEST(OpRates, AreThoseThatMadeThePlannersTimes) {
 
     EXPECT_NEAR(found.attention.forward_flops / 2e9, 1, 1e-6);
     EXPECT_NEAR(found.attention.backward_flops / 1e9, 1, 1e-6);
-    for (const auto sweep : {SweepKind::norm, SweepKind::activation, SweepKind::rotation, SweepKind::embedding}) {
+    for (const auto sweep :
+         {SweepKind::norm, SweepKind::activation, SweepKind::rotation, SweepKind::embedding}) {
         EXPECT_NEAR(found.sweeps[sweep].forward / rates.sweeps[sweep].forward, 1, 1e-6) << to_string(sweep);
         EXPECT_NEAR(found.sweeps[sweep].backward / rates.sweeps[sweep].backward, 1, 1e-6) << to_string(sweep);
     }
