@@ -64,7 +64,7 @@ class TimedGroup {
 
     int size() const noexcept { return members_.size(); }
 
-    /// Returns the seconds of one call on the slowest rank; of a message, half of its way there and back.
+    /// Returns the seconds of one call on the slowest rank; of a message, half of a round trip.
     ///
     /// Collective: over the ranks
     double seconds(OpKind kind, std::int64_t bytes, const RoundLimits& limits) {

@@ -14,7 +14,6 @@
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
-#include "layout/counts.hpp"
 #include "plan/layouts/layout_search.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/report/time_report.hpp"
@@ -40,18 +39,12 @@ struct LayoutDeck {
     std::int64_t device_bytes = 0;
 };
 
-double mfu_of(const spec::RunSpec& run, const spec::MachineSpec& machine, double step_seconds) {
-    const auto tokens = static_cast<double>(run.train.global_batch * run.data.seq);
-    const double flops = layout::flops_per_token(run) * tokens / step_seconds / run.parallel.ranks;
-    const double peak = spec::peak_of(machine);
-    return peak > 0 ? flops / peak : 0;
-}
-
 std::string row(std::size_t place, const LayoutDeck& found, const spec::MachineSpec& machine) {
-    return fmt::format(
-        "{:>5} {:>10} {:>6.1f}% {:>10}  {}\n{:>37}{}\n", place, format_duration(found.time.step_seconds),
-        100 * mfu_of(found.deck.run, machine, found.time.step_seconds), format_bytes(found.device_bytes),
-        plan::described(found.choice), "", plan::bound_text(found.time));
+    const auto mfu = plan::speed_of(found.deck.run, machine, found.time.step_seconds).mfu;
+    return fmt::format("{:>5} {:>10} {:>7} {:>10}  {}\n{:>37}{}\n", place,
+                       format_duration(found.time.step_seconds),
+                       mfu ? fmt::format("{:.1f}%", 100 * *mfu) : "-", format_bytes(found.device_bytes),
+                       plan::described(found.choice), "", plan::bound_text(found.time));
 }
 
 /// Loads the decks of the layouts, the fastest first.
@@ -145,7 +138,7 @@ int search_and_print(const PlanOptions& options,
     if (decks.empty()) {
         return report_none_fits(search, loaded);
     }
-    print(stdout, fmt::format("          step       mfu     device  layout, and what bounds it\n"));
+    print(stdout, "            step     mfu     device  layout, and what bounds it\n");
     for (std::size_t i = 0; i < decks.size(); ++i) {
         print(stdout, row(i + 1, decks[i], loaded.machine));
     }

@@ -7,7 +7,6 @@
 
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
-#include "layout/counts.hpp"
 #include "plan/report/time_report.hpp"
 #include "plan/time_to_train.hpp"
 
@@ -57,19 +56,16 @@ std::string time_text(const spec::RunSpec& run,
         return fmt::format("time      unknown: {} does not give {}. Measure on that machine: {}\n",
                            printable(machine.name), missing, commands_for(missing, run));
     }
-    const auto step_tokens = static_cast<double>(run.train.global_batch * run.data.seq);
-    const double flops =
-        layout::flops_per_token(run) * step_tokens / *step_seconds / static_cast<double>(run.parallel.ranks);
-    const double peak = spec::peak_of(machine);
-    const auto mfu = peak > 0
-                         ? fmt::format(", mfu {:.1f}% of {}FLOP/s", 100 * flops / peak, format_count(peak))
-                         : std::string{};
+    const auto speed = plan::speed_of(run, machine, *step_seconds);
+    const auto mfu = speed.mfu ? fmt::format(", mfu {:.1f}% of {}FLOP/s", 100 * *speed.mfu,
+                                             format_count(spec::peak_of(machine)))
+                               : std::string{};
     return fmt::format(
         "time      estimated: a step takes {} at the rates of {}, all {} steps take {}{}\n"
         "speed     {} tok/s, {:.3g} TFLOP/s per rank{}\n",
         format_duration(*step_seconds), printable(machine.name), format_grouped(run.train.steps),
         format_duration(*step_seconds * static_cast<double>(run.train.steps)), left_out(run),
-        format_count(step_tokens / *step_seconds), flops * 1e-12, mfu);
+        format_count(speed.tokens_per_s), speed.flops_per_rank * 1e-12, mfu);
 }
 
 std::string planned_parts(const plan::PlannedTime& time) {

@@ -8,6 +8,7 @@
 #include "plan/cost/sweep_cost.hpp"
 #include "plan/cost/transfer_cost.hpp"
 #include "plan/gpu/kernel_traffic.hpp"
+#include "plan/gpu/op_operands.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -84,10 +85,8 @@ class OpCosts {
     double of_phase(const Op& op) const {
         const auto& phase = model_->table.units.at(op.unit).phases.at(op.phase);
         const auto kernels = KernelTraffic{*spec_, *model_, program_}.of(op);
-        const bool is_forward =
-            op.direction == schedule::Direction::forward || op.direction == schedule::Direction::recompute;
         const double around = launch_seconds(kernels, rates_) +
-                              sweep_seconds(kernels, sweep_of(phase.kind), is_forward, rates_);
+                              sweep_seconds(kernels, sweep_of(phase.kind), is_forward(op), rates_);
         switch (phase.kind) {
             case PhaseKind::linear:
             case PhaseKind::logits:

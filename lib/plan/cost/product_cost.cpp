@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/gpu/op_operands.hpp"
+
 namespace ziggurat::plan {
 namespace {
 
@@ -70,8 +72,7 @@ double products_seconds(const Op& op,
 }
 
 double attention_seconds(const Op& op, const Rates& rates) {
-    const bool is_forward = op.direction == Direction::forward || op.direction == Direction::recompute;
-    return op.flops / (is_forward ? rates.attention.forward_flops : rates.attention.backward_flops);
+    return op.flops / (is_forward(op) ? rates.attention.forward_flops : rates.attention.backward_flops);
 }
 
 }  // namespace ziggurat::plan

@@ -51,9 +51,10 @@ struct Rates {
 
 /// Returns the rates of the machine, or those of debug.throttle if they are lower.
 ///
-/// Unknown rates have usual values: 40 GFLOP/s for each thread or 70 TFLOP/s for a device, 2 GB/s for the
-/// disks of a node, 10 GB/s for a link. Links that debug.throttle slows are independent; otherwise reads and
-/// writes share the disks.
+/// Unknown rates have usual values: 40 GFLOP/s for each thread or 70 TFLOP/s for a device, half of that for
+/// attention, 5 GB/s of memory or 500 GB/s on a device, 2 GB/s for the disks of a node, 10 GB/s and 5 us for
+/// a link. Overheads and launches that are unknown take no time. Links that debug.throttle slows are
+/// independent; otherwise reads and writes share the disks.
 Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine);
 
 /// Returns the machine with the limits of debug.throttle.

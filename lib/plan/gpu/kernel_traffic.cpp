@@ -20,10 +20,6 @@ using schedule::Role;
 
 using Kernels = std::vector<KernelUse>;
 
-bool is_forward(const Op& op) {
-    return op.direction == Direction::forward || op.direction == Direction::recompute;
-}
-
 Kernels norm_kernels(const OpOperands& use, PhaseKind kind, layout::NormKind norm) {
     const bool is_layer_norm = norm == layout::NormKind::layer_norm;
     if (is_forward(use.op())) {

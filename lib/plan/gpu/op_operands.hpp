@@ -1,4 +1,4 @@
-/// OpOperands: sizes of the operands of an op, by role.
+/// Direction of an op, and OpOperands: sizes of its operands, by role.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,11 @@
 #include "schedule/step_program.hpp"
 
 namespace ziggurat::plan {
+
+/// True for forward and for its repetition during backward.
+inline bool is_forward(const schedule::Op& op) {
+    return op.direction == schedule::Direction::forward || op.direction == schedule::Direction::recompute;
+}
 
 class OpOperands {
   public:

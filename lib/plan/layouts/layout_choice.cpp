@@ -6,28 +6,20 @@
 #include <array>
 
 #include "base/round_up.hpp"
+#include "plan/layouts/axis_rules.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
 constexpr std::int64_t max_micro_batch = 64;
 constexpr int max_chunks_tried = 16;
-/// Upper bound of the passes of layers in a step program (rules_train).
-constexpr std::int64_t max_passes_of_step = 65536;
 
 constexpr std::array recomputations{spec::RecomputeKind::none, spec::RecomputeKind::selective,
                                     spec::RecomputeKind::full};
 
-bool can_share_tokens(const spec::RunSpec& spec, int tensor) {
-    return tensor > 1 && spec.data.seq % (std::int64_t{spec.parallel.context} * tensor) == 0;
-}
-
 /// True if tensor ranks can divide the model, as the deck's rules require, and lie within a node.
 bool splits_over(const spec::RunSpec& spec, int tensor) {
-    const auto& model = spec.model;
-    const std::int64_t kv = std::max<std::int64_t>(1, model.kv_heads);
-    return model.heads % tensor == 0 && (kv % tensor == 0 || tensor % kv == 0) &&
-           model.ffn_hidden % tensor == 0 &&
+    return can_divide_layers(spec.model, tensor) &&
            (tensor == 1 || std::max(spec.parallel.ranks_per_node, 1) % tensor == 0);
 }
 
@@ -74,7 +66,7 @@ class Lister {
             const auto of_a_pass = choice.micro_batch * choice.data;
             const auto layers = (spec_.model.layers + choice.stages - 1) / choice.stages;
             if (train.global_batch % of_a_pass == 0 &&
-                layers * (train.global_batch / of_a_pass) <= max_passes_of_step) {
+                layers * (train.global_batch / of_a_pass) <= max_layer_passes) {
                 add_kinds(choice);
             }
         }

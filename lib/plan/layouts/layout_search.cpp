@@ -46,8 +46,6 @@ class Search {
         for (const auto& [choice, bound] : by_bound()) {
             if (is_complete() && bound.step_seconds >= made_.best.back().time.step_seconds) {
                 ++made_.too_slow;
-            } else if (is_larger_than_unfit(choice)) {
-                ++made_.too_large;
             } else if (made_.timed >= limits_.timed || footprints_ >= limits_.footprints) {
                 ++made_.left_out;
             } else {
@@ -68,25 +66,6 @@ class Search {
     };
 
     bool is_complete() const { return made_.best.size() >= limits_.wanted; }
-
-    /// True if a layout that differs only in more sharding of states or more recomputation does not fit.
-    ///
-    /// ZeRO 3 is not compared: gathered parameters may need more than it saves.
-    bool is_larger_than_unfit(const LayoutChoice& choice) const {
-        constexpr int max_compared = 2;
-        return std::ranges::any_of(unfit_, [&](LayoutChoice other) {
-            const bool needs_less = other.zero >= choice.zero && other.zero <= max_compared &&
-                                    rank_of(other.recompute) >= rank_of(choice.recompute);
-            other.zero = choice.zero;
-            other.recompute = choice.recompute;
-            return needs_less && other == choice;
-        });
-    }
-
-    /// Returns the position of a kind in the order of the memory that it saves.
-    static int rank_of(spec::RecomputeKind kind) {
-        return kind == spec::RecomputeKind::none ? 0 : kind == spec::RecomputeKind::selective ? 1 : 2;
-    }
 
     std::vector<Bounded> by_bound() {
         const auto rates = rates_of(spec_, machine_);
@@ -123,7 +102,6 @@ class Search {
         ++footprints_;
         if (!found.footprint.fits()) {
             ++made_.do_not_fit;
-            unfit_.push_back(choice);
             if (!made_.smallest || found.footprint.total_lack() < made_.smallest->footprint.total_lack()) {
                 made_.smallest = std::move(found);
             }
@@ -142,7 +120,6 @@ class Search {
     const spec::MachineSpec& machine_;
     const SearchLimits& limits_;
     const Watch& watch_;
-    std::vector<LayoutChoice> unfit_;
     std::optional<Bounded> least_;  ///< of those whose bound does not fit
     std::int64_t footprints_ = 0;
     LayoutSearch made_;

@@ -27,7 +27,7 @@ struct LayoutSearch {
     std::optional<FoundLayout>
         smallest;  ///< if none fits: of those planned, the one with the smallest shortfall
     std::int64_t all = 0;
-    std::int64_t too_large = 0;   ///< their bound, or a layout that needs less, does not fit
+    std::int64_t too_large = 0;   ///< their bound does not fit
     std::int64_t too_slow = 0;    ///< their bound is above the time of the last of `best`
     std::int64_t timed = 0;       ///< their programs were built and timed
     std::int64_t do_not_fit = 0;  ///< of the timed ones, by their planned memory

@@ -35,7 +35,7 @@ std::vector<std::pair<std::string, double>> shares_of(const PlannedTime& time) {
     for (const auto& [work, seconds] : stage.time.path) {
         shares.emplace_back(work, all > 0 ? seconds / all * busy / time.step_seconds : 0);
     }
-    if (time.pipeline.slots.size() > 1) {
+    if (time.pipeline.idle_seconds.size() > 1) {
         shares.emplace_back("waits for other stages", stage.idle_seconds / time.step_seconds);
     }
     std::ranges::stable_sort(shares, std::ranges::greater{}, &std::pair<std::string, double>::second);
@@ -61,6 +61,16 @@ std::string json_of(const PlannedStageTime& stage) {
 
 }  // namespace
 
+PlannedSpeed speed_of(const spec::RunSpec& spec, const spec::MachineSpec& machine, double step_seconds) {
+    PlannedSpeed speed;
+    speed.tokens_per_s = static_cast<double>(spec.train.global_batch * spec.data.seq) / step_seconds;
+    speed.flops_per_rank = layout::flops_per_token(spec) * speed.tokens_per_s / spec.parallel.ranks;
+    if (const double peak = spec::peak_of(machine); peak > 0) {
+        speed.mfu = speed.flops_per_rank / peak;
+    }
+    return speed;
+}
+
 std::string bound_text(const PlannedTime& time) {
     std::vector<std::string> parts;
     for (const auto& [work, share] : shares_of(time)) {
@@ -82,7 +92,7 @@ std::string time_table(const PlannedTime& time) {
                 parts.push_back(fmt::format("{} {}", lane, format_duration(seconds)));
             }
         }
-        const bool is_pipeline = time.pipeline.slots.size() > 1;
+        const bool is_pipeline = time.pipeline.idle_seconds.size() > 1;
         text +=
             fmt::format("{:<10}{}{}\n", is_pipeline ? fmt::format("stage {}", stage.stage) : "lanes",
                         fmt::join(parts, ", "),
@@ -94,10 +104,7 @@ std::string time_table(const PlannedTime& time) {
 std::string time_as_json(const PlannedTime& time,
                          const spec::RunSpec& spec,
                          const spec::MachineSpec& machine) {
-    const auto tokens = static_cast<double>(spec.train.global_batch * spec.data.seq);
-    const double tokens_per_s = tokens / time.step_seconds;
-    const double flops = layout::flops_per_token(spec) * tokens_per_s / spec.parallel.ranks;
-    const double peak = spec::peak_of(machine);
+    const auto speed = speed_of(spec, machine, time.step_seconds);
     std::vector<std::string> stages;
     for (const auto& stage : time.stages) {
         stages.push_back(json_of(stage));
@@ -105,9 +112,9 @@ std::string time_as_json(const PlannedTime& time,
     return fmt::format(
         "{{\"step_s\": {:.9g}, \"tokens_per_s\": {:.9g}, \"tokens_per_s_per_rank\": {:.9g}, "
         "\"model_flops_per_s_per_rank\": {:.9g}, \"mfu\": {}, \"bubble\": {:.6g}, \"stages\": [{}]}}\n",
-        time.step_seconds, tokens_per_s, tokens_per_s / spec.parallel.ranks, flops,
-        peak > 0 ? fmt::format("{:.6g}", flops / peak) : "null",
-        time.bound().idle_seconds / time.step_seconds, fmt::join(stages, ", "));
+        time.step_seconds, speed.tokens_per_s, speed.tokens_per_s / spec.parallel.ranks, speed.flops_per_rank,
+        speed.mfu ? fmt::format("{:.6g}", *speed.mfu) : "null", time.bound().idle_seconds / time.step_seconds,
+        fmt::join(stages, ", "));
 }
 
 }  // namespace ziggurat::plan

@@ -1,6 +1,7 @@
 /// Planned time of a step as text and as JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "plan/planned_time.hpp"
@@ -8,6 +9,16 @@
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::plan {
+
+/// Speed of a run.
+struct PlannedSpeed {
+    double tokens_per_s = 0;
+    double flops_per_rank = 0;  ///< model FLOP/s of a rank, without recomputation
+    std::optional<double> mfu;  ///< share of spec::peak_of(machine); nullopt if that is unknown
+};
+
+/// Returns the speed of a run whose steps take `step_seconds`.
+PlannedSpeed speed_of(const spec::RunSpec& spec, const spec::MachineSpec& machine, double step_seconds);
 
 /// Returns a table with one row per stage and lane, and what bounds the step.
 std::string time_table(const PlannedTime& time);

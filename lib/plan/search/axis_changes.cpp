@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "layout/stage_layers.hpp"
+#include "plan/layouts/axis_rules.hpp"
 #include "spec/tile_rules.hpp"
 
 namespace ziggurat::plan {
@@ -20,10 +21,8 @@ const char* name_of(spec::PipelineSchedule schedule) {
                                                              : "1f1b";
 }
 
-bool can_share_tokens(const spec::RunSpec& spec) {
-    const auto& parallel = spec.parallel;
-    return parallel.tensor > 1 && !parallel.sequence &&
-           spec.data.seq % (std::int64_t{parallel.context} * parallel.tensor) == 0;
+bool may_begin_to_share_tokens(const spec::RunSpec& spec) {
+    return !spec.parallel.sequence && can_share_tokens(spec, spec.parallel.tensor);
 }
 
 DeckEdit sharing_tokens(DeckEdit from) {
@@ -54,11 +53,8 @@ std::string write_layers(const spec::Parallel& parallel) {
 
 /// True if the model can be divided over `tensor` ranks, as the deck's rules require (rules_parallel).
 bool splits_over(const spec::RunSpec& spec, int tensor) {
-    const auto& model = spec.model;
-    const std::int64_t kv = std::max<std::int64_t>(1, model.kv_heads);
-    return model.heads % tensor == 0 && (kv % tensor == 0 || tensor % kv == 0) &&
-           model.ffn_hidden % tensor == 0 && model.vocab_padded % tensor == 0 &&
-           (!spec.parallel.sequence || spec.data.seq % (std::int64_t{spec.parallel.context} * tensor) == 0);
+    return can_divide_layers(spec.model, tensor) && spec.model.vocab_padded % tensor == 0 &&
+           (!spec.parallel.sequence || can_share_tokens(spec, tensor));
 }
 
 bool are_nodes_wide_enough(const spec::Parallel& parallel, int tensor) {
@@ -127,20 +123,18 @@ std::optional<DeckEdit> with_axes(const spec::RunSpec& spec, int tensor, int sta
                                           : "");
     }
     made.overrides += fmt::format(" parallel.data={}", parallel.data);
-    // Upper bound of the passes of layers in a step program (rules_train).
-    constexpr std::int64_t max_passes = 65536;
     const auto layers = (spec.model.layers + parallel.stages - 1) / parallel.stages;
-    if (!cut_over(made, spec.parallel.data) || layers * train.micro_batches > max_passes) {
+    if (!cut_over(made, spec.parallel.data) || layers * train.micro_batches > max_layer_passes) {
         return std::nullopt;
     }
-    return can_share_tokens(made.spec) ? sharing_tokens(std::move(made)) : std::move(made);
+    return may_begin_to_share_tokens(made.spec) ? sharing_tokens(std::move(made)) : std::move(made);
 }
 
 }  // namespace
 
 std::vector<DeckEdit> shared_tokens(const spec::RunSpec& spec) {
     std::vector<DeckEdit> found;
-    if (can_share_tokens(spec)) {
+    if (may_begin_to_share_tokens(spec)) {
         found.push_back(sharing_tokens({"", spec}));
     }
     if (spec.parallel.tensor > 1 && !spec.parallel.sequence && !spec.recompute.split) {

@@ -23,11 +23,11 @@ class PipelineRun {
           forward_(virtual_stages_ * pipeline.microbatches, not_yet),
           backward_(forward_),
           free_(stages.size()),
+          busy_(stages.size()),
           next_(stages.size()) {
         for (int stage = 0; stage < pipeline.stages; ++stage) {
             orders_.push_back(schedule::pipeline_order(pipeline, stage));
         }
-        made_.slots.resize(stages.size());
     }
 
     PipelineTimes run() {
@@ -44,11 +44,7 @@ class PipelineRun {
             made_.step_seconds = std::max(made_.step_seconds, free_[stage] + stages_[stage].others);
         }
         for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
-            double busy = stages_[stage].others;
-            for (const auto& slot : made_.slots[stage]) {
-                busy += slot.end - slot.begin;
-            }
-            made_.idle_seconds.push_back(made_.step_seconds - busy);
+            made_.idle_seconds.push_back(made_.step_seconds - busy_[stage] - stages_[stage].others);
         }
         return std::move(made_);
     }
@@ -85,7 +81,7 @@ class PipelineRun {
         const double end = begin + (is_forward ? known.forward : known.backward).at(chunk);
         of(is_forward ? forward_ : backward_, at, slot) = end;
         free_[stage] = end;
-        made_.slots[stage].push_back({slot, begin, end});
+        busy_[stage] += end - begin;
         ++next_[stage];
         return true;
     }
@@ -98,6 +94,7 @@ class PipelineRun {
     std::vector<double> forward_;
     std::vector<double> backward_;
     std::vector<double> free_;       ///< by stage: end of its last slot
+    std::vector<double> busy_;       ///< by stage: seconds of its slots
     std::vector<std::size_t> next_;  ///< by stage: index of its next slot
     PipelineTimes made_;
 };

@@ -16,17 +16,9 @@ struct StageSlots {
     double to_previous = 0;        ///< of a message to the previous virtual stage
 };
 
-/// Times of one slot.
-struct SlotTimes {
-    schedule::Slot slot;
-    double begin = 0;
-    double end = 0;
-};
-
 struct PipelineTimes {
     double step_seconds = 0;
-    std::vector<std::vector<SlotTimes>> slots;  ///< by stage, in order
-    std::vector<double> idle_seconds;           ///< by stage: of the step
+    std::vector<double> idle_seconds;  ///< by stage: of the step
 };
 
 /// Runs the slots of all stages in their order; a slot begins when the stage is free and its input has

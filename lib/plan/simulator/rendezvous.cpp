@@ -35,8 +35,8 @@ class Finder {
         }
         const int peer = members.at(op.peer);
         const bool sends = op.kind == OpKind::send;
-        const std::vector<int> way{sends ? program_.rank : peer, sends ? peer : program_.rank};
-        return {numbered({message, way, op.tag, 0}), true};
+        const std::vector<int> endpoints{sends ? program_.rank : peer, sends ? peer : program_.rank};
+        return {numbered({message, endpoints, op.tag, 0}), true};
     }
 
   private:

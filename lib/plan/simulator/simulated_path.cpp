@@ -1,6 +1,7 @@
 #include "plan/simulator/simulated_path.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "schedule/volumes/link_traffic.hpp"
 
@@ -12,16 +13,17 @@ using schedule::OpClass;
 using schedule::Program;
 using schedule::Purpose;
 
-std::string link_text(schedule::Link link) {
+/// Returns the text of a transfer in two parts, between which its content is named.
+std::pair<std::string, std::string> link_text(schedule::Link link) {
     switch (link) {
         case schedule::Link::nvme_read:
-            return "reads from NVMe";
+            return {"reads", " from NVMe"};
         case schedule::Link::nvme_write:
-            return "writes to NVMe";
+            return {"writes", " to NVMe"};
         case schedule::Link::host_to_device:
-            return "copies from host to device";
+            return {"copies", " from host to device"};
         case schedule::Link::device_to_host:
-            return "copies from device to host";
+            return {"copies", " from device to host"};
     }
     return {};
 }
@@ -74,8 +76,8 @@ std::string transfer_text(const Op& op, const Program& program) {
     }
     const auto& operands = op.reads.empty() ? op.writes : op.reads;
     const auto payload = schedule::payload_kind_of(program.buffer(operands.front().buffer));
-    const auto way = link_text(*link);
-    return way.substr(0, way.find(' ')) + " of " + payload_text(payload) + way.substr(way.find(' '));
+    const auto [transfer, ends] = link_text(*link);
+    return transfer + " of " + payload_text(payload) + ends;
 }
 
 std::string compute_text(const Op& op) {

@@ -175,13 +175,17 @@ class BuiltStage {
         const auto program = schedule::build_timed(spec, model);
         std::vector<SimulatedRank> ranks{{&program, op_seconds(program, spec, model, rates)}};
         const auto steps = simulate_steps(ranks, rates);
+        for (const auto& op : program.ops) {
+            flops_of_unit[op.unit] += op.flops;
+        }
         // Sums of a step's gradients run with the passes of the last micro-batch only. A short step has few
         // others, so passes are read from a step without them, and what they add counts one time.
         auto passes = ranks;
         for (std::size_t i = 0; i < program.ops.size(); ++i) {
             passes.front().seconds[i] *= is_of_step_sums(program.ops[i]) ? 0 : 1;
         }
-        const auto without_sums = simulate_steps(passes, rates);
+        const auto without_sums =
+            passes.front().seconds == ranks.front().seconds ? steps : simulate_steps(passes, rates);
         slots = SlotReader{program, model, without_sums}.read();
         slots.others += std::max(0.0, steps.step_seconds - without_sums.step_seconds);
         add_lanes(program, ranks.front().seconds);
@@ -231,6 +235,7 @@ class BuiltStage {
     StageSlots slots;  ///< messages in bytes, not seconds
     Work lanes;
     Work path;
+    std::map<int, double> flops_of_unit;
 
   private:
     void add_lanes(const Program& program, const std::vector<double>& seconds) {
@@ -269,17 +274,13 @@ StageTime extended(const spec::RunSpec& spec,
 }
 
 /// Returns the ratio of the FLOP of all layers to those of the layers that are built.
-double computed_by_all(const ReducedRun& built, int rank) {
-    if (built.layers.is_whole()) {
-        return 1;
-    }
-    const auto program = schedule::build_timed(built.spec, ModelLayout{built.spec, rank});
+double computed_by_all(const BuiltStage& stage, const RepresentativeLayers& layers) {
     double here = 0;
     double all = 0;
-    for (const auto& op : program.ops) {
-        const bool is_of_layer = op.unit >= 1 && op.unit <= built.layers.size();
-        here += op.flops;
-        all += op.flops * (is_of_layer ? built.layers.represents(op.unit - 1) : 1);
+    for (const auto& [unit, flops] : stage.flops_of_unit) {
+        const bool is_of_layer = unit >= 1 && unit <= layers.size();
+        here += flops;
+        all += flops * (is_of_layer ? layers.represents(unit - 1) : 1);
     }
     return here > 0 ? all / here : 1;
 }
@@ -327,7 +328,7 @@ StageTime stage_time(const spec::RunSpec& spec, int rank, const Rates& rates) {
     const auto built = shortened(shorter, Size::of_search);
     const BuiltStage all{built.spec, rank, rates};
     auto made = extended(spec, all, all, {});
-    scale(made, computed_by_all(built, rank));
+    scale(made, computed_by_all(all, built.layers));
     return made;
 }
 

@@ -15,8 +15,6 @@
 namespace ziggurat::plan {
 namespace {
 
-using schedule::OpKind;
-
 /// Steps that are not counted: only later steps start with memory and lanes in use.
 constexpr int warm_up_steps = 2;
 constexpr int steps_counted = 2;
@@ -105,11 +103,6 @@ class Simulation {
         std::array<OpInstance, num_shared> last_user{};
     };
 
-    /// Ranks that have arrived at a rendezvous.
-    struct Arrivals {
-        std::vector<OpInstance> ranks;
-    };
-
     static std::vector<const schedule::Program*> programs_of(const std::vector<SimulatedRank>& ranks) {
         std::vector<const schedule::Program*> programs;
         for (const auto& rank : ranks) {
@@ -146,7 +139,7 @@ class Simulation {
             state.progress[step][op].waits += lanes.num_waits(op, step > 0) + 1;
         }
         for (int op = 0; op < static_cast<int>(lanes.num_ops()); ++op) {
-            make_ready({rank, step, op}, now, Cause::step, {});
+            make_ready({rank, step, op}, now, {});
         }
     }
 
@@ -159,7 +152,7 @@ class Simulation {
         while (state.entered[lane] < end) {
             const auto at = instance(rank, lane, state.entered[lane]++);
             --progress(at).waits;
-            make_ready(at, now, after.op < 0 ? Cause::step : Cause::lane, after);
+            make_ready(at, now, after);
         }
     }
 
@@ -169,26 +162,23 @@ class Simulation {
         return {rank, static_cast<int>(position / count), ops[position % count]};
     }
 
-    /// Makes the op ready if it waits for nothing more.
-    void make_ready(const OpInstance& at, double now, Cause cause, const OpInstance& after) {
+    /// Makes the op ready if all that it waits for has ended.
+    void make_ready(const OpInstance& at, double now, const OpInstance& after) {
         const auto& state = states_[at.rank];
         if (state.begun.size() <= static_cast<std::size_t>(at.step) || progress(at).waits > 0) {
             return;
         }
-        auto& known = times(at);
-        known.cause = cause;
-        known.after = after;
+        times(at).after = after;
         const int rendezvous = rendezvous_.of(at.rank, at.op);
         if (rendezvous < 0) {
             queue(at, now);
             return;
         }
-        auto& ranks = arrived_[rendezvous * all_steps + at.step].ranks;
+        auto& ranks = arrived_[rendezvous * all_steps + at.step];
         ranks.push_back(at);
         if (static_cast<int>(ranks.size()) == rendezvous_.size(rendezvous)) {
             for (const auto& member : ranks) {
                 if (member != at) {
-                    times(member).cause = Cause::peer;
                     times(member).after = at;
                 }
                 queue(member, now);
@@ -254,7 +244,6 @@ class Simulation {
             state.is_busy[shared] = true;
             const auto& last = state.last_user[shared];
             if (times(at).begin < now && last.op >= 0) {
-                times(at).cause = Cause::processor;
                 times(at).after = last;
             }
             state.last_user[shared] = at;
@@ -291,7 +280,7 @@ class Simulation {
 
     void release(const OpInstance& at, double now, const OpInstance& after) {
         --progress(at).waits;
-        make_ready(at, now, Cause::dependency, after);
+        make_ready(at, now, after);
     }
 
     SimulatedSteps take() {
@@ -299,7 +288,6 @@ class Simulation {
             const double seconds =
                 (state.begun[all_steps] - state.begun[warm_up_steps]) / static_cast<double>(steps_counted);
             made_.step_seconds = std::max(made_.step_seconds, seconds);
-            made_.end = std::max(made_.end, state.begun[warm_up_steps + 1]);
         }
         made_.step = warm_up_steps;
         made_.begin = states_.front().begun[warm_up_steps];
@@ -308,9 +296,9 @@ class Simulation {
 
     RendezvousTable rendezvous_;
     double launch_time_;
-    std::vector<Arrivals> arrived_;  ///< by rendezvous and step
-    std::vector<RankLanes> lanes_;   ///< by rank
-    std::vector<RankState> states_;  ///< by rank
+    std::vector<std::vector<OpInstance>> arrived_;  ///< by rendezvous and step
+    std::vector<RankLanes> lanes_;                  ///< by rank
+    std::vector<RankState> states_;                 ///< by rank
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     std::int64_t order_ = 0;
     std::vector<int> touched_;  ///< ranks whose resources may have become free or wanted

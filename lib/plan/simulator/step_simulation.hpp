@@ -15,15 +15,6 @@ struct SimulatedRank {
     std::vector<double> seconds;                 ///< by op: op_seconds
 };
 
-/// Kind of event that an op waited for last.
-enum class Cause {
-    step,        ///< the begin of the step
-    lane,        ///< the ops before it in its lane
-    dependency,  ///< another op of its rank
-    processor,   ///< an op of another lane that uses the same processor or disk
-    peer         ///< another rank of its collective or message
-};
-
 /// An op of a step of a simulated rank, by index in the list of ranks.
 struct OpInstance {
     int rank = -1;
@@ -37,8 +28,11 @@ struct OpInstance {
 struct SimulatedOp {
     double begin = 0;
     double end = 0;
-    Cause cause = Cause::step;
-    OpInstance after;  ///< the op that it waited for last
+    /// The op that it waited for last; none for the begin of the step.
+    ///
+    /// It is one before it in its lane, one of its waits, one that used the same processor or disk, or one of
+    /// another rank of its collective.
+    OpInstance after;
 };
 
 /// Result of a simulation.
@@ -47,7 +41,6 @@ struct SimulatedSteps {
     // The first step in the steady state; ops of other lanes may end after it.
     int step = 0;
     double begin = 0;                                          ///< on the first rank
-    double end = 0;                                            ///< on the last rank
     std::vector<std::vector<std::vector<SimulatedOp>>> times;  ///< by step, rank and op
 
     const SimulatedOp& of(const OpInstance& at) const { return times.at(at.step).at(at.rank).at(at.op); }

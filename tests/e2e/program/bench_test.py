@@ -17,8 +17,8 @@ PATIENCE_S = 240  # only for what hangs
 DECK = pathlib.Path(__file__).resolve().parents[3] / "decks" / "quickstart.yaml"
 PRODUCTS = {f"products.{kind}.flops" for kind in ("bf16", "fp32")}
 KERNELS = PRODUCTS | {"device_bandwidth", "attention.forward_flops", "attention.backward_flops",
-                      "op_overhead"} | {f"sweeps.{sweep}.{way}" for sweep in ("norm", "activation", "rotation", "embedding")
-                                        for way in ("forward", "backward")}
+                      "op_overhead"} | {f"sweeps.{sweep}.{direction}" for sweep in ("norm", "activation", "rotation", "embedding")
+                                        for direction in ("forward", "backward")}
 UPDATES = {"update_rate", "host_bandwidth", "sweeps.squares.forward", "host_to_device_rate", "device_to_host_rate"}
 LINKS = {"node_link.bandwidth", "node_link.latency"}
 DISKS = {"nvme_read_rate", "nvme_write_rate", "nvme_block", "nvme_queue_depth"}
