@@ -125,7 +125,7 @@ int search_and_print(const PlanOptions& options,
     double own_seconds = 0;
     {
         const PlanningProgress watched{progress};
-        search = plan::search_layouts(run, loaded.machine, {}, watched.watch());
+        search = plan::search_layouts(run, loaded.machine, {}, {}, watched.watch());
         decks = as_decks(options, load, search, run, refused);
         own_seconds = plan::planned_time(run, loaded.machine).step_seconds;
     }

@@ -100,7 +100,7 @@ double LayoutBounds::collective_seconds_of_step(const spec::RunSpec& run) const 
 
 LayoutBound LayoutBounds::of(const LayoutChoice& choice) {
     const auto& work = work_of(choice);
-    const auto run = with_layout(spec_, choice);
+    const auto run = with_layout(spec_, choice, space_);
     LayoutBound bound;
     bound.step_seconds = std::max(slot_seconds(choice, work, static_cast<double>(run.train.micro_batches)),
                                   collective_seconds_of_step(run));

@@ -23,7 +23,8 @@ struct LayoutBound {
 /// state that is at home there, and the activations of the first stage.
 class LayoutBounds {
   public:
-    LayoutBounds(const spec::RunSpec& spec, const Rates& rates) : spec_{spec}, rates_{rates} {}
+    LayoutBounds(const spec::RunSpec& spec, const Rates& rates, const spec::LayoutSpace& space = {})
+        : spec_{spec}, rates_{rates}, space_{space} {}
 
     LayoutBound of(const LayoutChoice& choice);
 
@@ -43,6 +44,7 @@ class LayoutBounds {
 
     const spec::RunSpec& spec_;
     const Rates& rates_;
+    spec::LayoutSpace space_;
     std::map<Key, LayerWork> known_;
 };
 

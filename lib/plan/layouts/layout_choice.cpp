@@ -35,25 +35,55 @@ const char* name_of(spec::RecomputeKind kind) {
                                                : "selective";
 }
 
+/// Returns the numbers from which a search chooses, or only the one that stays.
+template <class Number>
+std::vector<Number> powers_of_two(bool is_chosen, Number stays, Number max) {
+    if (!is_chosen) {
+        return {stays};
+    }
+    std::vector<Number> powers;
+    for (Number power = 1; power <= max; power *= 2) {
+        powers.push_back(power);
+    }
+    return powers;
+}
+
 class Lister {
   public:
-    explicit Lister(const spec::RunSpec& spec) : spec_{spec} {}
+    Lister(const spec::RunSpec& spec, const spec::LayoutSpace& space) : spec_{spec}, space_{space} {}
 
     std::vector<LayoutChoice> run() && {
         const int ranks = spec_.parallel.ranks / spec_.parallel.context;
-        for (int tensor = 1; tensor <= ranks; tensor *= 2) {
-            for (int stages = 1; splits_over(spec_, tensor) && stages <= ranks / tensor; ++stages) {
-                if (ranks % (tensor * stages) == 0) {
-                    add_chunks({.tensor = tensor, .stages = stages, .data = ranks / tensor / stages});
-                }
+        for (const int tensor : powers_of_two(space_.tensor, spec_.parallel.tensor, ranks)) {
+            if (can_have_tensor(tensor)) {
+                add_stages(ranks, tensor);
             }
         }
         return std::move(found_);
     }
 
   private:
+    bool can_have_tensor(int tensor) const {
+        const bool needs_division = !space_.sequence && spec_.parallel.sequence;
+        return (!space_.tensor || splits_over(spec_, tensor)) &&
+               (!needs_division || can_share_tokens(spec_, tensor));
+    }
+
+    void add_stages(int ranks, int tensor) {
+        const int first = space_.pipeline ? 1 : spec_.parallel.stages;
+        const int last = space_.pipeline ? ranks / tensor : first;
+        for (int stages = first; stages <= last; ++stages) {
+            const int data = ranks / (tensor * stages);
+            if (ranks % (tensor * stages) == 0 && (space_.data || data == spec_.parallel.data)) {
+                add_chunks({.tensor = tensor, .stages = stages, .data = data});
+            }
+        }
+    }
+
     void add_chunks(LayoutChoice choice) {
-        for (choice.chunks = 1; choice.chunks <= max_chunks_tried; ++choice.chunks) {
+        const int first = space_.chunks ? 1 : spec_.parallel.chunks_per_stage;
+        const int last = space_.chunks ? max_chunks_tried : first;
+        for (choice.chunks = first; choice.chunks <= last; ++choice.chunks) {
             if (can_have_stages(spec_, choice.stages, choice.chunks)) {
                 add_batches(choice);
             }
@@ -62,7 +92,8 @@ class Lister {
 
     void add_batches(LayoutChoice choice) {
         const auto& train = spec_.train;
-        for (choice.micro_batch = 1; choice.micro_batch <= max_micro_batch; choice.micro_batch *= 2) {
+        for (const auto sequences : powers_of_two(space_.micro_batch, train.micro_batch, max_micro_batch)) {
+            choice.micro_batch = sequences;
             const auto of_a_pass = choice.micro_batch * choice.data;
             const auto layers = (spec_.model.layers + choice.stages - 1) / choice.stages;
             if (train.global_batch % of_a_pass == 0 &&
@@ -73,52 +104,87 @@ class Lister {
     }
 
     void add_kinds(LayoutChoice choice) {
-        for (choice.zero = 0; choice.zero <= (choice.data > 1 ? 3 : 0); ++choice.zero) {
+        const int first = space_.sharding ? 0 : space_.zero;
+        const int last = !space_.sharding ? first : choice.data > 1 ? 3 : 0;
+        for (choice.zero = first; choice.zero <= last; ++choice.zero) {
             for (const auto kind : recomputations) {
-                choice.recompute = kind;
-                found_.push_back(choice);
+                if (space_.recompute || kind == spec_.recompute.kind) {
+                    choice.recompute = kind;
+                    found_.push_back(choice);
+                }
             }
         }
     }
 
     const spec::RunSpec& spec_;
+    const spec::LayoutSpace& space_;
     std::vector<LayoutChoice> found_;
 };
 
-}  // namespace
-
-std::vector<LayoutChoice> all_layouts(const spec::RunSpec& spec) {
-    return Lister{spec}.run();
-}
-
-spec::RunSpec with_layout(const spec::RunSpec& spec, const LayoutChoice& choice) {
-    auto made = spec;
+void set_pipeline(spec::RunSpec& made, const LayoutChoice& choice, const spec::LayoutSpace& space) {
     auto& parallel = made.parallel;
-    parallel.tensor = choice.tensor;
-    parallel.sequence = can_share_tokens(spec, choice.tensor);
+    if (!space.pipeline && !space.chunks) {
+        return;
+    }
     parallel.stages = choice.stages;
     parallel.chunks_per_stage = choice.chunks;
-    parallel.pipeline_schedule =
-        choice.chunks > 1 ? spec::PipelineSchedule::interleaved : spec::PipelineSchedule::one_f_one_b;
+    if (space.chunks) {
+        parallel.pipeline_schedule =
+            choice.chunks > 1 ? spec::PipelineSchedule::interleaved : spec::PipelineSchedule::one_f_one_b;
+    }
     parallel.stage_layers.clear();
-    parallel.data = choice.data;
     made.stages.clear();
-    made.model.vocab_padded = round_up(spec.model.vocab_padded, std::int64_t{choice.tensor});
-    made.train.micro_batch = choice.micro_batch;
-    made.train.micro_batches = spec.train.global_batch / (choice.micro_batch * choice.data);
+}
+
+void set_sharding(spec::RunSpec& made, const LayoutChoice& choice, const spec::LayoutSpace& space) {
     auto& sharding = made.sharding;
+    if (!space.sharding && sharding.is_by_span) {
+        return;
+    }
     sharding.optimizer = choice.zero >= 1 ? choice.data : 1;
     sharding.gradients = choice.zero >= 2 ? choice.data : 1;
     sharding.parameters = choice.zero >= 3 ? choice.data : 1;
     sharding.secondary = 0;
     sharding.is_by_span = false;
     sharding.sum_group = choice.data;
-    sharding.reduce = choice.zero >= 2 || spec.tiers.gradients.device < 1 ? spec::ReducePlan::each_microbatch
+    sharding.reduce = choice.zero >= 2 || made.tiers.gradients.device < 1 ? spec::ReducePlan::each_microbatch
                                                                           : spec::ReducePlan::at_end;
-    made.recompute.kind = choice.recompute;
-    made.recompute.every = 1;
-    made.recompute.split =
-        choice.recompute == spec::RecomputeKind::full && choice.tensor > 1 && !parallel.sequence;
+}
+
+void set_recomputation(spec::RunSpec& made, const LayoutChoice& choice, const spec::LayoutSpace& space) {
+    auto& recompute = made.recompute;
+    if (space.recompute) {
+        recompute.kind = choice.recompute;
+        recompute.every = 1;
+        recompute.is_auto = false;
+    }
+    if (space.recompute || space.tensor || space.sequence) {
+        recompute.split =
+            recompute.kind == spec::RecomputeKind::full && choice.tensor > 1 && !made.parallel.sequence;
+    }
+}
+
+}  // namespace
+
+std::vector<LayoutChoice> all_layouts(const spec::RunSpec& spec, const spec::LayoutSpace& space) {
+    return Lister{spec, space}.run();
+}
+
+spec::RunSpec with_layout(const spec::RunSpec& spec,
+                          const LayoutChoice& choice,
+                          const spec::LayoutSpace& space) {
+    auto made = spec;
+    made.parallel.tensor = choice.tensor;
+    if (space.sequence) {
+        made.parallel.sequence = can_share_tokens(spec, choice.tensor);
+    }
+    made.parallel.data = choice.data;
+    made.model.vocab_padded = round_up(spec.model.vocab_padded, std::int64_t{choice.tensor});
+    made.train.micro_batch = choice.micro_batch;
+    made.train.micro_batches = spec.train.global_batch / (choice.micro_batch * choice.data);
+    set_pipeline(made, choice, space);
+    set_sharding(made, choice, space);
+    set_recomputation(made, choice, space);
     return made;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/layout_space.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::plan {
@@ -22,14 +23,19 @@ struct LayoutChoice {
     bool operator==(const LayoutChoice&) const = default;
 };
 
-/// Returns all layouts of the run's ranks, in a fixed order.
+/// Returns all layouts of the run's ranks, in a fixed order, that differ only in what `space` leaves open.
 ///
 /// The global batch, the sequence and the context degree stay. Tensor ranks stay within a node. Stages of
 /// interleaved pipelines have equal numbers of layers in each chunk. Micro-batches are powers of two.
-std::vector<LayoutChoice> all_layouts(const spec::RunSpec& spec);
+std::vector<LayoutChoice> all_layouts(const spec::RunSpec& spec, const spec::LayoutSpace& space = {});
 
-/// Returns the run with another layout; settings of single stages are removed.
-spec::RunSpec with_layout(const spec::RunSpec& spec, const LayoutChoice& choice);
+/// Returns the run with another layout.
+///
+/// Other stages or chunks remove the settings of single stages and the schedule. Spans of state that the run
+/// names stay if `space` keeps the sharding.
+spec::RunSpec with_layout(const spec::RunSpec& spec,
+                          const LayoutChoice& choice,
+                          const spec::LayoutSpace& space = {});
 
 /// Returns a short description.
 ///

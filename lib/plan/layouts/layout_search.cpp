@@ -38,9 +38,10 @@ class Search {
   public:
     Search(const spec::RunSpec& spec,
            const spec::MachineSpec& machine,
+           const spec::LayoutSpace& space,
            const SearchLimits& limits,
            const Watch& watch)
-        : spec_{spec}, machine_{machine}, limits_{limits}, watch_{watch} {}
+        : spec_{spec}, machine_{machine}, space_{space}, limits_{limits}, watch_{watch} {}
 
     LayoutSearch run() {
         for (const auto& [choice, bound] : by_bound()) {
@@ -69,10 +70,10 @@ class Search {
 
     std::vector<Bounded> by_bound() {
         const auto rates = rates_of(spec_, machine_);
-        LayoutBounds bounds{spec_, rates};
+        LayoutBounds bounds{spec_, rates, space_};
         const auto limit = device_limit(spec_, machine_);
         std::vector<Bounded> bounded;
-        for (const auto& choice : all_layouts(spec_)) {
+        for (const auto& choice : all_layouts(spec_, space_)) {
             ++made_.all;
             const auto bound = bounds.of(choice);
             if (bound.device_bytes > limit) {
@@ -89,7 +90,7 @@ class Search {
     }
 
     void plan(const LayoutChoice& choice) {
-        const auto run = with_layout(spec_, choice);
+        const auto run = with_layout(spec_, choice, space_);
         FoundLayout found{choice, planned_time(run, machine_), {}};
         ++made_.timed;
         if (watch_) {
@@ -118,6 +119,7 @@ class Search {
 
     const spec::RunSpec& spec_;
     const spec::MachineSpec& machine_;
+    const spec::LayoutSpace& space_;
     const SearchLimits& limits_;
     const Watch& watch_;
     std::optional<Bounded> least_;  ///< of those whose bound does not fit
@@ -129,9 +131,10 @@ class Search {
 
 LayoutSearch search_layouts(const spec::RunSpec& spec,
                             const spec::MachineSpec& machine,
+                            const spec::LayoutSpace& space,
                             const SearchLimits& limits,
                             const Watch& watch) {
-    return Search{spec, machine, limits, watch}.run();
+    return Search{spec, machine, space, limits, watch}.run();
 }
 
 std::string search_text(const LayoutSearch& search) {

@@ -41,12 +41,13 @@ struct SearchLimits {
     std::int64_t footprints = 60;  ///< layouts whose memory is planned
 };
 
-/// Returns the `limits.wanted` fastest layouts that fit.
+/// Returns the `limits.wanted` fastest layouts in `space` that fit.
 ///
 /// Layouts are planned in the order of their lower bounds (LayoutBounds), until the bound of the next one is
 /// above the time of the last wanted one: no other layout is faster then.
 LayoutSearch search_layouts(const spec::RunSpec& spec,
                             const spec::MachineSpec& machine,
+                            const spec::LayoutSpace& space = {},
                             const SearchLimits& limits = {},
                             const Watch& watch = {});
 

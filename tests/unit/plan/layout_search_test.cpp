@@ -57,7 +57,7 @@ TEST(LayoutSearch, FindsTheFastestOfAllThatFit) {
     auto limited = machine();
     for (const std::int64_t bytes : {std::int64_t{1} << 40, std::int64_t{260'000}, std::int64_t{190'000}}) {
         limited.device_bytes = bytes;
-        const auto found = search_layouts(spec, limited, unlimited_work);
+        const auto found = search_layouts(spec, limited, {}, unlimited_work);
         const auto fastest = fastest_of_all(spec, limited);
         ASSERT_EQ(fastest.has_value(), !found.best.empty()) << bytes;
         if (fastest) {
@@ -97,6 +97,33 @@ TEST(LayoutBounds, AreBelowThePlanOfEveryLayout) {
         }
         EXPECT_GT(tightest, 0.85) << "bounds that are far below the plan prune nothing";
     }
+}
+
+TEST(LayoutChoice, KeepsWhatTheSpaceDoesNotLeaveOpen) {
+    auto spec = run_on_two_nodes("llama");
+    spec.parallel.tensor = 2;
+    spec.parallel.stages = 2;
+    spec.parallel.data = 1;
+    spec.train.micro_batch = 2;
+    spec.recompute.kind = spec::RecomputeKind::selective;
+    auto space = spec::no_layout_space;
+    EXPECT_EQ(all_layouts(spec, space).size(), 1U);
+    EXPECT_EQ(with_layout(spec, all_layouts(spec, space).front(), space).parallel.stages, 2);
+    space.pipeline = space.data = true;
+    space.zero = 2;
+    const auto all = all_layouts(spec, space);
+    ASSERT_EQ(all.size(), 2U) << "one or two stages";
+    for (const auto& choice : all) {
+        const auto run = with_layout(spec, choice, space);
+        EXPECT_EQ(run.parallel.tensor, 2);
+        EXPECT_FALSE(run.parallel.sequence);
+        EXPECT_EQ(run.train.micro_batch, 2);
+        EXPECT_EQ(run.recompute.kind, spec::RecomputeKind::selective);
+        EXPECT_EQ(run.sharding.gradients, run.parallel.data);
+        EXPECT_EQ(run.sharding.parameters, 1);
+    }
+    space.data = false;
+    EXPECT_EQ(all_layouts(spec, space).size(), 1U) << "the data degree follows from the stages";
 }
 
 TEST(LayoutChoice, ListsEveryLayoutOnce) {
