@@ -48,6 +48,7 @@ int check(const CheckOptions& options) {
                           [](const spec::RunSpec& run) {
                               return PeakCache{deck::process_environment}.of(setup_name(run));
                           },
+                      .choose_layout = choose_layout_with_progress(progress),
                       .choose_homes = choose_homes_with_progress(progress),
                       .choose_depths = choose_depths_with_progress(progress),
                       .choose_leases = choose_leases_with_progress(progress),

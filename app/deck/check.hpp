@@ -24,6 +24,10 @@ struct CheckParts {
     AttentionFacts cudnn = {};  ///< cuDNN of this machine; assumed for other machines
     /// Returns the best FLOP/s per rank that trainings have reached on this machine; 0 if unknown.
     std::function<double(const spec::RunSpec&)> kept_peak = {};
+    /// Chooses the settings of the layout that the deck leaves `auto`. If empty: open degrees are 1.
+    std::function<spec::ChosenLayouts(
+        const spec::RunSpec&, const spec::MachineSpec&, const spec::LayoutSpace&)>
+        choose_layout = {};
     /// Chooses the homes that the deck leaves `auto`. If empty: they stay open.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};
     /// Chooses the depths that the deck leaves `auto`. If empty: as for deck::LoadOptions.

@@ -20,6 +20,7 @@ deck::LoadOptions for_degrees(deck::LoadOptions options) {
     options.job_end = {};
     options.read_source = {};
     options.find_train_validation_overlap = {};
+    options.choose_layout = {};
     options.choose_homes = {};
     options.choose_depths = {};
     options.choose_leases = {};

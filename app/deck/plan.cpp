@@ -127,6 +127,7 @@ deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
             .read_source = [&sizes](const auto& data, const auto& source,
                                     const auto& key) { return sizes.read(data, source, key); },
             .find_train_validation_overlap = find_train_validation_overlap,
+            .choose_layout = choose_layout_with_progress(progress),
             .choose_homes = choose_homes_with_progress(progress),
             .choose_depths = choose_depths_with_progress(progress),
             .choose_leases = choose_leases_with_progress(progress)};

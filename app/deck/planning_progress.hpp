@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/progress.hpp"
+#include "plan/layouts/choose_layout.hpp"
 #include "plan/search/choose_depths.hpp"
 #include "plan/search/choose_homes.hpp"
 #include "plan/search/choose_leases.hpp"
@@ -28,6 +29,14 @@ class PlanningProgress {
   private:
     Progress& progress_;
 };
+
+/// Returns deck::LoadOptions::choose_layout with a progress line. `progress` must outlive it.
+inline auto choose_layout_with_progress(Progress& progress) {
+    return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine,
+                       const spec::LayoutSpace& space) {
+        return plan::choose_layout(run, machine, space, PlanningProgress{progress}.watch());
+    };
+}
 
 /// Returns deck::LoadOptions::choose_homes with a progress line. `progress` must outlive it.
 inline auto choose_homes_with_progress(Progress& progress) {

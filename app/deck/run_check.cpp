@@ -248,6 +248,7 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
                                                    const auto& key) { return sizes.read(data, source, key); },
                            .has_token = has_token,
                            .find_train_validation_overlap = find_train_validation_overlap,
+                           .choose_layout = parts.choose_layout,
                            .choose_homes = parts.choose_homes,
                            .choose_depths = parts.choose_depths,
                            .choose_leases = parts.choose_leases};

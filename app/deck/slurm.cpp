@@ -102,6 +102,7 @@ int slurm(const SlurmOptions& options) {
     load = of_job(options, load, tasks_of_a_node(options, load));
     load.read_source = read_source;
     load.find_train_validation_overlap = find_train_validation_overlap;
+    load.choose_layout = choose_layout_with_progress(progress);
     load.choose_homes = choose_homes_with_progress(progress);
     load.choose_depths = choose_depths_with_progress(progress);
     load.choose_leases = choose_leases_with_progress(progress);

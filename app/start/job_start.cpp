@@ -20,6 +20,7 @@
 #include "comm/built_with.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
+#include "plan/layouts/choose_layout.hpp"
 #include "plan/search/choose_depths.hpp"
 #include "plan/search/choose_homes.hpp"
 #include "plan/search/choose_leases.hpp"
@@ -115,6 +116,8 @@ deck::LoadOptions find_launch(const comm::Context& world) {
         .threads = static_cast<int>(identical[0]),
         .machine = std::nullopt,
         .job_end = deck::find_own_job_end,
+        .choose_layout = [](const auto& run, const auto& machine,
+                            const auto& space) { return plan::choose_layout(run, machine, space); },
         .choose_homes = [](const auto& run, const auto& machine) { return plan::choose_homes(run, machine); },
         .choose_leases = [](const auto& run,
                             const auto& machine) { return plan::holds_leases_of_a_step(run, machine); }};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "deck/auto_layout.hpp"
 #include "deck/compose/compose.hpp"
 #include "deck/compose/peer_config.hpp"
 #include "deck/effective.hpp"
@@ -103,6 +104,9 @@ LoadedDeck load_all(const std::string& text,
         add_measured(measured_file(options.environment), loaded.machine, loaded.found);
     }
     Resolution resolution{values, loaded.run, options, loaded.machine, loaded.found};
+    if (!options.as_record && !resolve_auto_layout(resolution)) {
+        return loaded;
+    }
     resolve(resolution);
     loaded.time_limit_source = resolution.time_limit_source;
     if (options.as_record) {

@@ -11,6 +11,7 @@
 #include "deck/compose/environment.hpp"
 #include "deck/machine/job_deadline.hpp"
 #include "spec/depths.hpp"
+#include "spec/layout_space.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 
@@ -88,6 +89,10 @@ struct LoadOptions {
     std::function<std::vector<FileOverlap>(const std::vector<std::string>& validated,
                                            const std::vector<std::string>& trained)>
         find_train_validation_overlap = {};
+    /// Called for a deck with a valid model to choose its open layout. If empty, open degrees are 1.
+    std::function<spec::ChosenLayouts(
+        const spec::RunSpec&, const spec::MachineSpec&, const spec::LayoutSpace&)>
+        choose_layout = {};
     /// Called for a deck without errors to choose its open homes; if empty, they stay open.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};
     /// Called for a deck without errors and with known homes, to choose prefetch depths and chunk sizes. If

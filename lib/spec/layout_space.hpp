@@ -1,6 +1,12 @@
 /// Settings of a layout that a deck leaves to the planner.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spec/run_spec.hpp"
+
 namespace ziggurat::spec {
 
 /// The settings that a search chooses; all others stay as in the run.
@@ -18,7 +24,7 @@ struct LayoutSpace {
     bool operator==(const LayoutSpace&) const = default;
 };
 
-/// The space in which nothing is chosen.
+/// The space that keeps all settings.
 inline constexpr LayoutSpace no_layout_space{.tensor = false,
                                              .sequence = false,
                                              .pipeline = false,
@@ -27,5 +33,17 @@ inline constexpr LayoutSpace no_layout_space{.tensor = false,
                                              .sharding = false,
                                              .micro_batch = false,
                                              .recompute = false};
+
+/// Layouts of a run in the order in which they should be used.
+struct ChosenLayouts {
+    std::vector<RunSpec> runs;  ///< the best first
+    std::string reason;         ///< of the choice; if `runs` is empty: of the failure
+    std::string advice = {};    ///< if `runs` is empty
+};
+
+/// True if `tensor` ranks can divide the tokens of a sequence (parallel.sequence).
+inline bool can_share_tokens(const RunSpec& spec, int tensor) {
+    return tensor > 1 && spec.data.seq % (std::int64_t{spec.parallel.context} * tensor) == 0;
+}
 
 }  // namespace ziggurat::spec

@@ -117,7 +117,8 @@ void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnosti
     auto measured = load_machine(path, of_file);
     if (!measured) {
         found.warning({path, 0, 0}, "measurements of this machine are not used",
-                      "its file is not a machine file", "Remove it, or run `ziggurat bench io` again.");
+                      "not a machine file: " + of_file.sorted().front().problem,
+                      "Remove it, or run `ziggurat bench all` again.");
         return;
     }
     for (const auto& figure : machine_figures()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "deck/resolve/resolve.hpp"
+#include "spec/layout_space.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -94,6 +95,20 @@ std::vector<std::int64_t> named_stage_layers(Resolution& resolution) {
     return layers;
 }
 
+/// Resolves parallel.sequence: with auto, it is on if the tensor ranks can divide the positions.
+void resolve_sequence(Resolution& resolution) {
+    spec::Parallel& parallel = resolution.run.parallel;
+    if (resolution.is_auto("parallel.sequence")) {
+        const bool is_on = spec::can_share_tokens(resolution.run, parallel.tensor);
+        resolution.values.set_resolved("parallel.sequence", is_on, is_on ? "true" : "false",
+                                       is_on ? "the tensor ranks can divide the positions"
+                                       : parallel.tensor == 1
+                                           ? "there is one tensor rank"
+                                           : "the positions cannot be divided by the tensor ranks");
+    }
+    parallel.sequence = resolution.values.boolean("parallel.sequence");
+}
+
 }  // namespace
 
 void resolve_parallel(Resolution& resolution) {
@@ -104,8 +119,8 @@ void resolve_parallel(Resolution& resolution) {
     };
     parallel.tensor = degree("parallel.tensor.degree");
     parallel.tensor_mode = tensor_mode(values.keyword("parallel.tensor.mode"));
-    parallel.sequence = values.boolean("parallel.sequence");
     parallel.context = degree("parallel.context.degree");
+    resolve_sequence(resolution);
     parallel.context_kind = values.is_keyword("parallel.context.kind", "ulysses") ? spec::ContextKind::ulysses
                                                                                   : spec::ContextKind::ring;
     parallel.stages = degree("parallel.pipeline.stages");

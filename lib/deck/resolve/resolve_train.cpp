@@ -116,7 +116,7 @@ void resolve_train(Resolution& resolution) {
                        "it is the number of sequences per rank and pass, and determines the memory");
     resolve_steps(resolution);
     train.global_batch = values.integer("train.global_batch");
-    train.micro_batch = values.integer("train.micro_batch");
+    train.micro_batch = resolution.is_auto("train.micro_batch") ? 1 : values.integer("train.micro_batch");
     const std::int64_t at_once = train.micro_batch * resolution.run.parallel.data;
     train.micro_batches = at_once > 0 ? train.global_batch / at_once : 0;
     train.only = values.as<std::vector<std::string>>("train.only");

@@ -10,12 +10,15 @@ namespace {
 constexpr Row rows[] = {
     {.path = "parallel", .doc = "Distribution of the work over ranks."},
     {.path = "parallel.tensor", .shorthand = "degree", .doc = "Ranks that share each layer."},
-    {.path = "parallel.tensor.degree", .type = Type::integer, .fallback = "1", .min = 1, .max = max_ranks,
-     .on_resume = noted, .doc = "Ranks of a tensor group."},
+    {.path = "parallel.tensor.degree", .type = Type::integer, .fallback = "1", .keywords = "auto", .min = 1,
+     .max = max_ranks, .on_resume = noted,
+     .doc = "Ranks of a tensor group; auto: as in the fastest layout that fits."},
     {.path = "parallel.tensor.mode", .type = Type::keyword, .fallback = "1d", .keywords = "1d 2d 2.5d 3d",
      .on_resume = noted, .doc = "1d: columns and rows, as in Megatron-LM."},
-    {.path = "parallel.sequence", .type = Type::boolean, .fallback = "false",
-     .on_resume = noted, .doc = "Splits norms and residual stream by positions inside the tensor group."},
+    {.path = "parallel.sequence", .type = Type::boolean, .fallback = "false", .keywords = "auto",
+     .on_resume = noted,
+     .doc = "Splits norms and residual stream by positions inside the tensor group; auto: if the tensor "
+            "ranks can divide the positions."},
     {.path = "parallel.context", .shorthand = "degree", .doc = "Ranks that share each sequence."},
     {.path = "parallel.context.degree", .type = Type::integer, .fallback = "1", .min = 1, .max = max_ranks,
      .on_resume = noted, .doc = "Ranks of a context group."},
@@ -24,8 +27,10 @@ constexpr Row rows[] = {
      .doc = "ring: keys and values are sent around a ring. ulysses: all-to-all exchange of heads and "
             "positions."},
     {.path = "parallel.pipeline", .shorthand = "stages", .doc = "Ranks that hold consecutive layers."},
-    {.path = "parallel.pipeline.stages", .type = Type::integer, .fallback = "1", .min = 1, .max = max_ranks,
-     .on_resume = noted, .doc = "Stages."},
+    {.path = "parallel.pipeline.stages", .type = Type::integer, .fallback = "1", .keywords = "auto", .min = 1,
+     .max = max_ranks, .on_resume = noted,
+     .doc = "Stages; auto: as in the fastest layout that fits, with its chunks if the deck sets neither chunks "
+            "nor schedule."},
     {.path = "parallel.pipeline.schedule", .type = Type::keyword, .fallback = "1f1b",
      .keywords = "gpipe 1f1b interleaved zero_bubble", .on_resume = noted,
      .doc = "Order of forward and backward over micro-batches."},
@@ -72,8 +77,10 @@ constexpr Row rows[] = {
 
     {.path = "sharding", .shorthand = "zero",
      .doc = "Sharding of state over data ranks: a ZeRO stage, or three spans."},
-    {.path = "sharding.zero", .type = Type::integer, .min = 0, .max = 3,
-     .on_resume = noted, .doc = "0: no sharding; 1: optimizer; 2: also gradients; 3: also parameters."},
+    {.path = "sharding.zero", .type = Type::integer, .keywords = "auto", .min = 0, .max = 3,
+     .on_resume = noted,
+     .doc = "0: no sharding; 1: optimizer; 2: also gradients; 3: also parameters; auto: as in the fastest "
+            "layout that fits."},
     {.path = "sharding.parameters", .type = Type::integer, .keywords = "all node auto", .min = 1, .max = max_ranks,
      .on_resume = noted, .doc = "Data ranks over which the parameters are sharded."},
     {.path = "sharding.gradients", .type = Type::integer, .keywords = "all node auto", .min = 1, .max = max_ranks,

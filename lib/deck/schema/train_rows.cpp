@@ -15,9 +15,10 @@ constexpr Row rows[] = {
      .on_resume = measured, .doc = "Tokens to train on, rounded up to whole steps; this or train.steps."},
     {.path = "train.global_batch", .type = Type::integer, .noun = "sequences", .min = 1, .max = max_elements,
      .on_resume = measured, .doc = "Sequences per optimizer step, over all ranks."},
-    {.path = "train.micro_batch", .type = Type::integer, .noun = "sequences", .min = 1, .max = 1 << 20,
-     .on_resume = noted,
-     .doc = "Sequences per rank in one forward and backward pass; determines gradient accumulation."},
+    {.path = "train.micro_batch", .type = Type::integer, .keywords = "auto", .noun = "sequences", .min = 1,
+     .max = 1 << 20, .on_resume = noted,
+     .doc = "Sequences per rank in one forward and backward pass; determines gradient accumulation; auto: as "
+            "in the fastest layout that fits."},
     {.path = "train.only", .type = Type::texts, .fallback = "all", .keywords = "all",
      .on_resume = warned, .from_here = "other tensors are trained; new moments start at zero",
      .doc = "Patterns of the tensors to train, such as 'layers.*' or '*.bias'; all others are frozen: no "

@@ -110,6 +110,11 @@ void Values::set_resolved(const std::string& path,
     value.origin.note = std::move(reason);
 }
 
+void Values::set_resolved_keyword(const std::string& path, std::string keyword, std::string reason) {
+    set_resolved(path, {}, keyword, std::move(reason));
+    values_[path].keyword = std::move(keyword);
+}
+
 const DeckValue* Values::find(const std::string& path) const {
     const auto found = values_.find(path);
     return found == values_.end() ? nullptr : &found->second;

@@ -84,6 +84,9 @@ class Values {
                       std::string reason,
                       std::string without_secrets = {});
 
+    /// Sets the keyword that auto, or a default, resolves to.
+    void set_resolved_keyword(const std::string& path, std::string keyword, std::string reason);
+
     /// Replaces the origin of each value by the result of `replacement`.
     void replace_origins(const std::function<Origin(const Origin&)>& replacement);
 

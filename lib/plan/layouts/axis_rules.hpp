@@ -11,11 +11,6 @@ namespace ziggurat::plan {
 /// Upper bound of the passes of layers in a step program (deck/rules/rules_train.cpp).
 inline constexpr std::int64_t max_layer_passes = 65536;
 
-/// True if `tensor` ranks can divide the tokens of a sequence (parallel.sequence).
-inline bool can_share_tokens(const spec::RunSpec& spec, int tensor) {
-    return tensor > 1 && spec.data.seq % (std::int64_t{spec.parallel.context} * tensor) == 0;
-}
-
 /// True if `tensor` ranks can divide the heads and the MLP of the model.
 inline bool can_divide_layers(const spec::Model& model, int tensor) {
     const std::int64_t kv = std::max<std::int64_t>(1, model.kv_heads);

@@ -66,7 +66,7 @@ class Lister {
     bool can_have_tensor(int tensor) const {
         const bool needs_division = !space_.sequence && spec_.parallel.sequence;
         return (!space_.tensor || splits_over(spec_, tensor)) &&
-               (!needs_division || can_share_tokens(spec_, tensor));
+               (!needs_division || spec::can_share_tokens(spec_, tensor));
     }
 
     void add_stages(int ranks, int tensor) {
@@ -176,7 +176,7 @@ spec::RunSpec with_layout(const spec::RunSpec& spec,
     auto made = spec;
     made.parallel.tensor = choice.tensor;
     if (space.sequence) {
-        made.parallel.sequence = can_share_tokens(spec, choice.tensor);
+        made.parallel.sequence = spec::can_share_tokens(spec, choice.tensor);
     }
     made.parallel.data = choice.data;
     made.model.vocab_padded = round_up(spec.model.vocab_padded, std::int64_t{choice.tensor});
@@ -196,17 +196,17 @@ std::string described(const LayoutChoice& choice) {
 }
 
 std::vector<std::string> override_list(const LayoutChoice& choice, const spec::RunSpec& spec) {
-    std::vector<std::string> list{fmt::format("parallel.tensor={}", choice.tensor),
-                                  fmt::format("parallel.sequence={}", can_share_tokens(spec, choice.tensor)),
-                                  choice.chunks > 1
-                                      ? fmt::format("parallel.pipeline={{stages: {}, chunks_per_stage: {}, "
-                                                    "schedule: interleaved}}",
-                                                    choice.stages, choice.chunks)
-                                      : fmt::format("parallel.pipeline={{stages: {}}}", choice.stages),
-                                  fmt::format("parallel.data={}", choice.data),
-                                  fmt::format("sharding={{zero: {}}}", choice.zero),
-                                  fmt::format("train.micro_batch={}", choice.micro_batch),
-                                  fmt::format("recompute={{kind: {}}}", name_of(choice.recompute))};
+    std::vector<std::string> list{
+        fmt::format("parallel.tensor={}", choice.tensor),
+        fmt::format("parallel.sequence={}", spec::can_share_tokens(spec, choice.tensor)),
+        choice.chunks > 1 ? fmt::format("parallel.pipeline={{stages: {}, chunks_per_stage: {}, "
+                                        "schedule: interleaved}}",
+                                        choice.stages, choice.chunks)
+                          : fmt::format("parallel.pipeline={{stages: {}}}", choice.stages),
+        fmt::format("parallel.data={}", choice.data),
+        fmt::format("sharding={{zero: {}}}", choice.zero),
+        fmt::format("train.micro_batch={}", choice.micro_batch),
+        fmt::format("recompute={{kind: {}}}", name_of(choice.recompute))};
     return list;
 }
 

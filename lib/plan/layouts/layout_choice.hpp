@@ -23,7 +23,7 @@ struct LayoutChoice {
     bool operator==(const LayoutChoice&) const = default;
 };
 
-/// Returns all layouts of the run's ranks, in a fixed order, that differ only in what `space` leaves open.
+/// Returns all layouts of the run's ranks in `space`, in a fixed order.
 ///
 /// The global batch, the sequence and the context degree stay. Tensor ranks stay within a node. Stages of
 /// interleaved pipelines have equal numbers of layers in each chunk. Micro-batches are powers of two.

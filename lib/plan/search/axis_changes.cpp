@@ -10,6 +10,7 @@
 
 #include "layout/stage_layers.hpp"
 #include "plan/layouts/axis_rules.hpp"
+#include "spec/layout_space.hpp"
 #include "spec/tile_rules.hpp"
 
 namespace ziggurat::plan {
@@ -22,7 +23,7 @@ const char* name_of(spec::PipelineSchedule schedule) {
 }
 
 bool may_begin_to_share_tokens(const spec::RunSpec& spec) {
-    return !spec.parallel.sequence && can_share_tokens(spec, spec.parallel.tensor);
+    return !spec.parallel.sequence && spec::can_share_tokens(spec, spec.parallel.tensor);
 }
 
 DeckEdit sharing_tokens(DeckEdit from) {
@@ -54,7 +55,7 @@ std::string write_layers(const spec::Parallel& parallel) {
 /// True if the model can be divided over `tensor` ranks, as the deck's rules require (rules_parallel).
 bool splits_over(const spec::RunSpec& spec, int tensor) {
     return can_divide_layers(spec.model, tensor) && spec.model.vocab_padded % tensor == 0 &&
-           (!spec.parallel.sequence || can_share_tokens(spec, tensor));
+           (!spec.parallel.sequence || spec::can_share_tokens(spec, tensor));
 }
 
 bool are_nodes_wide_enough(const spec::Parallel& parallel, int tensor) {

@@ -7,35 +7,12 @@
 
 #include "plan/layouts/layout_bounds.hpp"
 #include "plan/plan_run.hpp"
-#include "tests/unit/schedule/small_spec.hpp"
+#include "tests/unit/plan/two_nodes.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
-spec::MachineSpec machine() {
-    spec::MachineSpec machine;
-    machine.has_device = true;
-    machine.ranks_per_node = 2;
-    machine.device_bytes = std::int64_t{1} << 40;
-    machine.host_bytes = std::int64_t{1} << 40;
-    machine.device_flops = 2e9;
-    machine.device_bandwidth = 4e8;
-    machine.op_overhead = 2e-6;
-    machine.node_link = {.bandwidth = 2e8, .latency = 5e-6};
-    machine.network_link = {.bandwidth = 5e7, .latency = 1e-5};
-    return machine;
-}
-
-/// A run on four ranks of two nodes, with a global batch of 8 sequences.
-spec::RunSpec run_on_two_nodes(const char* family) {
-    auto spec = test::small_spec(family, 4);
-    spec.model.layers = 4;
-    spec.parallel.ranks_per_node = 2;
-    spec.train.micro_batch = 1;
-    spec.train.micro_batches = 2;
-    spec.train.global_batch = 8;
-    return spec;
-}
+using test::run_on_two_nodes;
 
 constexpr SearchLimits unlimited_work{.wanted = 3, .timed = 1000, .footprints = 1000};
 
@@ -54,7 +31,7 @@ std::optional<double> fastest_of_all(const spec::RunSpec& spec, const spec::Mach
 
 TEST(LayoutSearch, FindsTheFastestOfAllThatFit) {
     const auto spec = run_on_two_nodes("llama");
-    auto limited = machine();
+    auto limited = test::machine_of_two_ranks();
     for (const std::int64_t bytes : {std::int64_t{1} << 40, std::int64_t{260'000}, std::int64_t{190'000}}) {
         limited.device_bytes = bytes;
         const auto found = search_layouts(spec, limited, {}, unlimited_work);
@@ -69,7 +46,7 @@ TEST(LayoutSearch, FindsTheFastestOfAllThatFit) {
 }
 
 TEST(LayoutSearch, SaysWhichLayoutNeedsLeastIfNoneFits) {
-    auto small = machine();
+    auto small = test::machine_of_two_ranks();
     small.device_bytes = 120'000;
     const auto found = search_layouts(run_on_two_nodes("llama"), small);
     EXPECT_TRUE(found.best.empty());
@@ -83,16 +60,16 @@ TEST(LayoutSearch, SaysWhichLayoutNeedsLeastIfNoneFits) {
 TEST(LayoutBounds, AreBelowThePlanOfEveryLayout) {
     for (const char* family : {"gpt2", "llama"}) {
         const auto spec = run_on_two_nodes(family);
-        const auto rates = rates_of(spec, machine());
+        const auto rates = rates_of(spec, test::machine_of_two_ranks());
         LayoutBounds bounds{spec, rates};
         double tightest = 0;
         for (const auto& choice : all_layouts(spec)) {
             const auto run = with_layout(spec, choice);
             const auto bound = bounds.of(choice);
-            const double planned = planned_time(run, machine()).step_seconds;
+            const double planned = planned_time(run, test::machine_of_two_ranks()).step_seconds;
             EXPECT_LE(bound.step_seconds, planned * (1 + 1e-9)) << described(choice);
             tightest = std::max(tightest, bound.step_seconds / planned);
-            const auto footprint = plan_run(run, machine(), PlannedRanks::first).footprint;
+            const auto footprint = plan_run(run, test::machine_of_two_ranks(), PlannedRanks::first).footprint;
             EXPECT_LE(bound.device_bytes, footprint.needed[0]) << described(choice);
         }
         EXPECT_GT(tightest, 0.85) << "bounds that are far below the plan prune nothing";

@@ -1,0 +1,15 @@
+/// Choice of the layout that a deck leaves to the planner.
+#pragma once
+
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+
+/// Chooses the layout if a key that opens it is auto.
+///
+/// These are parallel.tensor, parallel.pipeline, sharding.zero and train.micro_batch; parallel.sequence and
+/// recompute.kind are chosen with them if they are auto. The layout is the best one that no rule refuses.
+/// Call before resolve(). Returns false, after errors, if the deck cannot be searched.
+bool resolve_auto_layout(Resolution& resolution);
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Layouts that are `auto` are chosen by the planner's search, recorded, and chosen again on other ranks.
+
+  auto_layout_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+"""
+
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import trainings
+from trainings import expect, say
+
+DECK = """deck_version: 1
+model: {family: llama, layers: 4, hidden: 64, heads: 4, kv_heads: 2, ffn_hidden: 128}
+data: {seq: 64, train: [{format: text, path: text.txt}]}
+train: {steps: 4, global_batch: 8, micro_batch: auto}
+precision: {compute: fp32}
+parallel: {tensor: auto, sequence: auto, pipeline: auto}
+sharding: auto
+schedule: constant
+recompute: auto
+checkpoint: {every: 2 steps}
+"""
+MACHINE = """machine_version: 1
+name: this machine
+has_device: false
+ranks_per_node: 4
+cores_per_node: 4
+host_memory: 8GiB
+products: {fp32: {flops: 20G}}
+node_link: {bandwidth: 2GB/s, latency: 5us}
+"""
+KEYS = {"parallel.tensor.degree": "degree", "parallel.pipeline.stages": "stages", "sharding.zero": "zero",
+        "train.micro_batch": "micro_batch", "parallel.sequence": "sequence"}
+
+
+class Place(trainings.ProgramFolder):
+    """A folder with a deck, its text, and the figures of the machine."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        (self.folder / "text.txt").write_text("in the beginning was a text. " * 2000)
+        (self.folder / "deck.yaml").write_text(DECK)
+        figures = self.folder / "config" / "ziggurat" / f"machine-{socket.gethostname()}.yaml"
+        figures.parent.mkdir(parents=True)
+        figures.write_text(MACHINE)
+
+    def train(self, ranks, *words, config="config"):
+        return subprocess.run([*self.mpiexec, "-n", str(ranks), self.binary, "train", *words], cwd=self.folder,
+                              capture_output=True, text=True, timeout=trainings.PATIENCE_S,
+                              env={**os.environ, "OMP_NUM_THREADS": "1",
+                                   "XDG_CONFIG_HOME": str(self.folder / config)})
+
+    def losses(self, name):
+        lines = (self.folder / name / "metrics.jsonl").read_text().splitlines()
+        return {step["step"]: step["loss"] for step in map(json.loads, lines) if step["event"] == "step"}
+
+    def chosen(self, name):
+        """Returns the values of the open keys in the effective deck, with the comment of the first."""
+        text = (self.folder / name / "deck.effective.yaml").read_text()
+        values = {key: re.search(rf"^ +{word}: +(\S+) +# auto: (.*)$", text, re.M) for key, word in KEYS.items()}
+        expect(all(values.values()), f"not all of {list(KEYS)} are chosen: {text}")
+        return {key: found[1] for key, found in values.items()}, values["sharding.zero"][2]
+
+
+def chosen_layouts_train_as_if_written(place):
+    answer = place.train(2, "deck.yaml", "run.dir=open")
+    expect(answer.returncode == 0, answer.stdout + answer.stderr)
+    values, reason = place.chosen("open")
+    say(f"{values}: {reason}")
+    expect(re.match(r"the fastest of \d+ layouts on 2 ranks", reason), reason)
+    written = place.train(2, "deck.yaml", "run.dir=written", "recompute=none",
+                          *(f"{key}={value}" for key, value in values.items()))
+    expect(written.returncode == 0, written.stdout + written.stderr)
+    expect(place.losses("open") == place.losses("written"), "the written layout trains with other bits")
+
+
+def other_ranks_choose_again(place):
+    before = place.losses("open")
+    answer = place.train(4, "open", "train.steps=6")
+    expect(answer.returncode == 0, answer.stdout + answer.stderr)
+    values, reason = place.chosen("open")
+    expect("on 4 ranks" in reason, f"the layout of 2 ranks is kept: {values} {reason}")
+    after = place.losses("open")
+    expect(sorted(after) == [1, 2, 3, 4, 5, 6], f"steps: {after}")
+    expect(all(after[step] == before[step] for step in before), "recorded steps have changed")
+    alone = place.train(1, "deck.yaml", "run.dir=alone", "train.steps=6", "parallel={tensor: 1}", "sharding=0",
+                        "train.micro_batch=8", "recompute=none")
+    expect(alone.returncode == 0, alone.stdout + alone.stderr)
+    for step, loss in place.losses("alone").items():
+        expect(abs(loss - after[step]) <= 1e-5 * abs(loss), f"step {step}: {after[step]}, on one rank {loss}")
+
+
+def unknown_rates_are_refused(place):
+    answer = place.train(2, "deck.yaml", "run.dir=refused", config="nothing")
+    expect(answer.returncode == 2 and "bench all" in answer.stderr, f"{answer.returncode}: {answer.stderr}")
+    expect("parallel.tensor.degree is auto" in answer.stderr, answer.stderr)
+    expect(not (place.folder / "refused").exists(), "a run that was refused has left files")
+
+
+def layouts(options):
+    place = Place(options)
+    chosen_layouts_train_as_if_written(place)
+    other_ranks_choose_again(place)
+    unknown_rates_are_refused(place)
+
+
+if __name__ == "__main__":
+    trainings.run_script(__doc__, layouts)

@@ -1,0 +1,177 @@
+/// Layouts `auto`: chosen once, written to the deck, and read back unchanged.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "deck/load.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+namespace fs = std::filesystem;
+
+class AutoLayout : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        fs::create_directories(folder_);
+        std::ofstream{folder_ / "text.txt"} << std::string(5000, 'a');
+        options_.ranks = 8;
+        options_.environment = [](const std::string&) { return std::optional<std::string>{}; };
+        options_.choose_layout = [this](const spec::RunSpec& run, const spec::MachineSpec&,
+                                        const spec::LayoutSpace& space) {
+            asked_.push_back(space);
+            ranks_ = run.parallel.ranks;
+            spec::ChosenLayouts chosen{.runs = {}, .reason = "why"};
+            for (const int tensor : tensors_) {
+                chosen.runs.push_back(run);
+                auto& made = chosen.runs.back();
+                made.parallel.tensor = tensor;
+                made.parallel.sequence = tensor > 1;
+                made.parallel.stages = made.parallel.chunks_per_stage = 2;
+                made.parallel.data = 2;
+                made.sharding.optimizer = made.sharding.gradients = 2;
+                made.train.micro_batch = 3;
+                made.recompute.kind = spec::RecomputeKind::full;
+            }
+            return chosen;
+        };
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    LoadedDeck load_with(const std::vector<std::string>& overrides) {
+        const auto text =
+            "deck_version: 1\n"
+            "model: {family: gpt2, layers: 4, hidden: 32, heads: 2}\n"
+            "data: {seq: 16, train: [{format: text, path: '" +
+            (folder_ / "text.txt").string() +
+            "'}]}\n"
+            "train: {steps: 100, global_batch: 24, micro_batch: 1}\n";
+        return load_text(text, "deck.yaml", overrides, options_);
+    }
+
+    LoadOptions options_;
+    std::vector<int> tensors_{2};  ///< of the layouts that the search returns
+    std::vector<spec::LayoutSpace> asked_;
+    int ranks_ = 0;
+    fs::path folder_ = fs::temp_directory_path() / ("ziggurat_layout_" + std::to_string(::getpid()));
+};
+
+const std::vector<std::string> all_open{"parallel.tensor=auto",   "parallel.sequence=auto",
+                                        "parallel.pipeline=auto", "sharding=auto",
+                                        "train.micro_batch=auto", "recompute=auto"};
+
+TEST_F(AutoLayout, IsAskedForAndWrittenDown) {
+    const auto loaded = load_with(all_open);
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    ASSERT_EQ(asked_.size(), 1U);
+    EXPECT_EQ(asked_.front(), spec::LayoutSpace{});
+    EXPECT_EQ(ranks_, 8);
+    const auto& run = loaded.run;
+    EXPECT_EQ(run.parallel.tensor, 2);
+    EXPECT_TRUE(run.parallel.sequence);
+    EXPECT_EQ(run.parallel.stages, 2);
+    EXPECT_EQ(run.parallel.chunks_per_stage, 2);
+    EXPECT_EQ(run.parallel.pipeline_schedule, spec::PipelineSchedule::interleaved);
+    EXPECT_EQ(run.parallel.data, 2);
+    EXPECT_EQ(run.sharding.gradients, 2);
+    EXPECT_EQ(run.sharding.parameters, 1);
+    EXPECT_EQ(run.train.micro_batches, 4);
+    EXPECT_EQ(run.recompute.kind, spec::RecomputeKind::full);
+    EXPECT_NE(loaded.effective.find("# auto: why"), std::string::npos) << loaded.effective;
+
+    const auto again = load_text(loaded.effective, "effective", {}, options_);
+    ASSERT_TRUE(again.ok()) << again.found.print();
+    EXPECT_EQ(asked_.size(), 1U) << "a written layout is not chosen again";
+    EXPECT_EQ(again.run.parallel.tensor, 2);
+    EXPECT_EQ(again.run.sharding, run.sharding);
+    EXPECT_EQ(again.run.recompute, run.recompute);
+}
+
+TEST_F(AutoLayout, KeepsWhatTheDeckSets) {
+    const auto loaded = load_with({"parallel.tensor=auto", "parallel.pipeline={stages: 2, schedule: gpipe}",
+                                   "sharding=1", "parallel.data=2"});
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    auto space = spec::no_layout_space;
+    space.tensor = true;
+    space.zero = 1;
+    ASSERT_EQ(asked_.size(), 1U);
+    EXPECT_EQ(asked_.front(), space);
+    EXPECT_EQ(loaded.run.parallel.pipeline_schedule, spec::PipelineSchedule::gpipe);
+    EXPECT_EQ(loaded.run.sharding.gradients, 1) << "the search does not change what is set";
+    EXPECT_EQ(loaded.run.train.micro_batch, 1);
+}
+
+TEST_F(AutoLayout, KeepsAScheduleWithOpenStages) {
+    const auto loaded = load_with({"parallel.pipeline={stages: auto, schedule: gpipe}"});
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    ASSERT_EQ(asked_.size(), 1U);
+    EXPECT_TRUE(asked_.front().pipeline);
+    EXPECT_FALSE(asked_.front().chunks);
+    EXPECT_EQ(loaded.run.parallel.chunks_per_stage, 1);
+}
+
+TEST_F(AutoLayout, IsTheFirstThatNoRuleRefuses) {
+    tensors_ = {4, 1};  // two heads cannot be divided by four ranks
+    const auto loaded = load_with({"parallel.tensor=auto"});
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.parallel.tensor, 1);
+    tensors_ = {4};
+    const auto refused = load_with({"parallel.tensor=auto"});
+    EXPECT_NE(refused.found.print().find("does not divide model.heads"), std::string::npos)
+        << refused.found.print();
+}
+
+TEST_F(AutoLayout, IsRefusedWithTheReasonOfTheSearch) {
+    options_.choose_layout = [](const auto&, const auto&, const auto&) {
+        return spec::ChosenLayouts{.runs = {}, .reason = "rates are unknown", .advice = "Measure."};
+    };
+    const auto loaded = load_with({"sharding=auto"});
+    EXPECT_NE(loaded.found.print().find("sharding.zero is auto (rates are unknown). Measure."),
+              std::string::npos)
+        << loaded.found.print();
+}
+
+TEST_F(AutoLayout, IsNotSearchedForAWrongModel) {
+    const auto loaded = load_with({"parallel.tensor=auto", "model.heads=3"});
+    EXPECT_FALSE(loaded.ok());
+    EXPECT_TRUE(asked_.empty());
+    EXPECT_EQ(loaded.found.errors(), 1U) << loaded.found.print();
+}
+
+TEST_F(AutoLayout, ExcludesSettingsOfStagesAndSpans) {
+    const auto each = load_with({"parallel.pipeline={stages: auto, each: [{layers: 2}, {layers: 2}]}"});
+    EXPECT_NE(each.found.print().find("parallel.pipeline.each names the stages"), std::string::npos)
+        << each.found.print();
+    const auto spans = load_with({"parallel.tensor=auto", "sharding={optimizer: all}"});
+    EXPECT_NE(spans.found.print().find("sharding.optimizer is set, and the layout is auto"),
+              std::string::npos)
+        << spans.found.print();
+    EXPECT_TRUE(asked_.empty());
+}
+
+TEST_F(AutoLayout, HasDegreesOfOneWhereNobodyIsAsked) {
+    options_.choose_layout = {};
+    options_.ranks = 0;
+    const auto loaded = load_with(all_open);
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.parallel.ranks, 1);
+    EXPECT_EQ(loaded.run.train.micro_batch, 1);
+}
+
+TEST_F(AutoLayout, OfTheSequenceNeedsNoSearch) {
+    const auto on = load_with({"parallel.sequence=auto", "parallel.tensor=2"});
+    ASSERT_TRUE(on.ok()) << on.found.print();
+    EXPECT_TRUE(on.run.parallel.sequence);
+    EXPECT_NE(on.effective.find("# auto: the tensor ranks can divide the positions"), std::string::npos);
+    const auto off = load_with({"parallel.sequence=auto"});
+    ASSERT_TRUE(off.ok()) << off.found.print();
+    EXPECT_FALSE(off.run.parallel.sequence);
+    EXPECT_TRUE(asked_.empty());
+}
+
+}  // namespace
+}  // namespace ziggurat::deck
