@@ -6,8 +6,8 @@
 #include "base/progress.hpp"
 #include "plan/layouts/choose_layout.hpp"
 #include "plan/search/choose_depths.hpp"
-#include "plan/search/choose_homes.hpp"
 #include "plan/search/choose_leases.hpp"
+#include "plan/search/fastest_homes.hpp"
 #include "plan/watch.hpp"
 
 namespace ziggurat::app {
@@ -41,7 +41,7 @@ inline auto choose_layout_with_progress(Progress& progress) {
 /// Returns deck::LoadOptions::choose_homes with a progress line. `progress` must outlive it.
 inline auto choose_homes_with_progress(Progress& progress) {
     return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine) {
-        return plan::choose_homes(run, machine, PlanningProgress{progress}.watch());
+        return plan::choose_fastest_homes(run, machine, PlanningProgress{progress}.watch());
     };
 }
 

@@ -22,8 +22,8 @@
 #include "comm/node_topology.hpp"
 #include "plan/layouts/choose_layout.hpp"
 #include "plan/search/choose_depths.hpp"
-#include "plan/search/choose_homes.hpp"
 #include "plan/search/choose_leases.hpp"
+#include "plan/search/fastest_homes.hpp"
 #include "spec/depths.hpp"
 #include "train/step/gather_placements.hpp"
 #include "train/step/rank_threads.hpp"
@@ -107,20 +107,20 @@ deck::LoadOptions find_launch(const comm::Context& world) {
     }
     identical[2] = find_local_device(world, device::discover()).ranks_on_device;
     comm::all_reduce_max(world, identical);
-    return {
-        .ranks = world.size(),
-        .ranks_per_node = static_cast<int>(identical[1]),
-        .ranks_per_device = static_cast<int>(identical[2]),
-        .has_nccl = comm::has_nccl,
-        .node_of_rank = nodes.node_of,
-        .threads = static_cast<int>(identical[0]),
-        .machine = std::nullopt,
-        .job_end = deck::find_own_job_end,
-        .choose_layout = [](const auto& run, const auto& machine,
-                            const auto& space) { return plan::choose_layout(run, machine, space); },
-        .choose_homes = [](const auto& run, const auto& machine) { return plan::choose_homes(run, machine); },
-        .choose_leases = [](const auto& run,
-                            const auto& machine) { return plan::holds_leases_of_a_step(run, machine); }};
+    return {.ranks = world.size(),
+            .ranks_per_node = static_cast<int>(identical[1]),
+            .ranks_per_device = static_cast<int>(identical[2]),
+            .has_nccl = comm::has_nccl,
+            .node_of_rank = nodes.node_of,
+            .threads = static_cast<int>(identical[0]),
+            .machine = std::nullopt,
+            .job_end = deck::find_own_job_end,
+            .choose_layout = [](const auto& run, const auto& machine,
+                                const auto& space) { return plan::choose_layout(run, machine, space); },
+            .choose_homes = [](const auto& run,
+                               const auto& machine) { return plan::choose_fastest_homes(run, machine); },
+            .choose_leases = [](const auto& run,
+                                const auto& machine) { return plan::holds_leases_of_a_step(run, machine); }};
 }
 
 int threads_asked() {

@@ -85,7 +85,7 @@ void resolve_chosen_recomputation(Resolution& resolution, bool is_general_auto) 
     auto& values = resolution.values;
     if (is_general_auto) {
         values.set_resolved("recompute.kind", {}, keywords[static_cast<std::size_t>(recompute.kind)],
-                            "the minimum that fits the budgets");
+                            "the minimum that fits the budgets, or the fastest if rates are known");
     }
     recompute.split = values.boolean(split);
     const bool is_any_full = spec::is_any_stage(resolution.run, [](const spec::StageState& of) {

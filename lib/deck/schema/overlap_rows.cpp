@@ -45,7 +45,8 @@ constexpr Row rows[] = {
      .on_resume = noted,
      .doc = "selective: attention core and pointwise phases. full: everything except the inputs of units. "
             "auto: the minimum with which all state fits the budgets and no activations with home auto "
-            "leave the device; in a pipeline, for each stage."},
+            "leave the device; if the machine's rates are known, the fastest kind that fits; in a "
+            "pipeline, for each stage."},
     {.path = "recompute.every", .type = Type::integer, .fallback = "1", .noun = "units", .min = 1, .max = 10000,
      .on_resume = noted, .doc = "Units between two stored inputs."},
     {.path = "recompute.split", .type = Type::boolean, .fallback = "auto", .keywords = "auto", .on_resume = noted,

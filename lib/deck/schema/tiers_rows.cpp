@@ -54,7 +54,8 @@ constexpr Row rows[] = {
     {.path = "tiers.home",
      .doc = "Placement of each kind of state while it is not in use. Each kind takes a tier, shares in "
             "whole chunks such as {device: 5%, host: 55%, nvme: rest}, or auto. auto fills the device, "
-            "then the host, then NVMe to their budgets; in a pipeline, for each stage."},
+            "then the host, then NVMe to their budgets; which kinds leave the device is chosen by time if "
+            "the machine's rates are known; in a pipeline, for each stage."},
     {.path = "tiers.home.parameters", .type = Type::home, .fallback = "device", .keywords = "auto",
      .on_resume = noted, .doc = "Parameters in the compute type."},
     {.path = "tiers.home.gradients", .type = Type::home, .fallback = "device", .keywords = "auto",

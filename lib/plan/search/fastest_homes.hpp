@@ -1,0 +1,22 @@
+/// Choice of open homes and recomputation by planned time.
+#pragma once
+
+#include "plan/watch.hpp"
+#include "spec/machine_spec.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::plan {
+
+/// Returns `spec` with a home for every open kind, and with recomputation if that is open.
+///
+/// It compares choices of choose_homes() that fit: with each kind of recomputation if that is open, then with
+/// each open kind of state kept on the device, so that others leave. Returns that of choose_homes() for the
+/// whole `spec` if the machine's rates are unknown, if all state stays on the device without recomputation,
+/// or if tiles are open.
+///
+/// Large programs are tried less often: after four times the work of the first search, it stops.
+spec::RunSpec choose_fastest_homes(const spec::RunSpec& spec,
+                                   const spec::MachineSpec& machine,
+                                   const Watch& watch = {});
+
+}  // namespace ziggurat::plan
