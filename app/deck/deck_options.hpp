@@ -34,14 +34,14 @@ struct PlanOptions : Options, PlannedJob {
     bool search = false;                     ///< search for the fastest layout that fits
     std::string write;                       ///< file for the deck of the fastest layout; empty: none
     bool program = false;                    ///< print the step program, not a summary
-    int rank = 0;                            ///< rank whose program is printed
+    std::optional<int> rank;                 ///< rank of the program; empty: 0
     std::string variant = "train";           ///< variant of the program: train or evaluate
     std::string unit;                        ///< print ops of this unit only
     std::string lane;                        ///< print ops of this lane only
     std::string kind;                        ///< print ops of this kind only
     std::optional<std::pair<int, int>> ops;  ///< first and last op to print
     bool all = false;                        ///< print every op
-    bool json = false;                       ///< print every op, or the time, as JSON
+    bool json = false;                       ///< print the plan, every op, or the time, as JSON
 };
 
 struct SlurmOptions : Options, JobDeck {

@@ -126,7 +126,10 @@ std::string problem_of_plan(const PlanOptions& options, const GivenOptions& give
     if (const auto problem = problem_of_job(options); !problem.empty()) {
         return problem;
     }
-    for (const char* option : {"--rank", "--variant", "--unit", "--lane", "--kind", "--ops", "--all"}) {
+    if (given.has("--rank") && !given.has("--program") && (!given.has("--json") || given.has("--time"))) {
+        return "--rank selects the rank of a step program. Add --program or --json.";
+    }
+    for (const char* option : {"--variant", "--unit", "--lane", "--kind", "--ops", "--all"}) {
         if (given.has(option) && !given.has("--program")) {
             return fmt::format("{} selects ops of a step program. Add --program.", option);
         }
@@ -141,9 +144,6 @@ std::string problem_of_plan(const PlanOptions& options, const GivenOptions& give
     }
     if (given.has("--write") && !given.has("--search")) {
         return "--write stores the deck of the fastest layout. Add --search.";
-    }
-    if (given.has("--json") && !given.has("--time") && !given.has("--program")) {
-        return "--json prints a step program or the time of a step. Add --program or --time.";
     }
     for (const char* option : {"--unit", "--lane", "--kind", "--ops"}) {
         if (given.has(option) && given.has("--all")) {
@@ -237,7 +237,7 @@ CommandRowOf<PlanOptions> plan_row() {
                          "print the step program of a rank: a summary (on GPUs with kernel launches and "
                          "bytes), or selected ops"),
                     whole("--rank", "R", &PlanOptions::rank, 0, max_ranks - 1,
-                          "rank whose program is printed (default 0)"),
+                          "with --program or --json: rank of the program (default 0)"),
                     one_of("--variant", "NAME", &PlanOptions::variant, {"train", "evaluate"},
                            "program variant: train (default) or evaluate"),
                     text_option("--unit", "NAME", &PlanOptions::unit, "the name of a unit, such as layers.0",
@@ -247,7 +247,9 @@ CommandRowOf<PlanOptions> plan_row() {
                     text_option("--kind", "NAME", &PlanOptions::kind, "a kind of op, such as all_gather",
                                 "print ops of a kind: compute, all_gather, update ..."),
                     ops_row(), flag("--all", &PlanOptions::all, "print every op"),
-                    flag("--json", &PlanOptions::json, "print every op, or the time, as JSON")},
+                    flag("--json", &PlanOptions::json,
+                         "print the plan, every op (--program) or the time (--time) as JSON (fields: "
+                         "decks/PLAN.md)")},
         .examples =
             {{"ziggurat plan decks/systems/gpipe-84b.yaml --machine dgx-a100 --nodes 16",
               "does it fit on that machine, and how long does it take?"},

@@ -13,6 +13,7 @@
 #include "app/deck/deck_options.hpp"
 #include "app/deck/epochs.hpp"
 #include "app/deck/job_size.hpp"
+#include "app/deck/plan_json.hpp"
 #include "app/deck/plan_search.hpp"
 #include "app/deck/plan_summary.hpp"
 #include "app/deck/planning_progress.hpp"
@@ -133,7 +134,20 @@ deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
             .choose_leases = choose_leases_with_progress(progress)};
 }
 
-int print_summary(const deck::LoadedDeck& loaded, const Epochs& epochs, Progress& progress) {
+/// Throws Error{deck} if the run has no such rank.
+void expect_rank(int rank, const spec::RunSpec& run) {
+    if (rank >= run.parallel.ranks) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("there is no rank {} of {}. Ranks count from 0; set --ranks.", rank,
+                                run.parallel.ranks)};
+    }
+}
+
+int print_summary(const PlanOptions& options,
+                  const deck::LoadedDeck& loaded,
+                  const Epochs& epochs,
+                  Progress& progress) {
+    expect_rank(options.rank.value_or(0), loaded.run);
     plan::MemoryReport memory;
     std::string text;
     {
@@ -141,7 +155,15 @@ int print_summary(const deck::LoadedDeck& loaded, const Epochs& epochs, Progress
             progress};  // the end of this scope removes its line before anything is printed
         memory = plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(),
                                      not_by_this_program_reason(loaded.run));
-        text = plan_summary(loaded, epochs, memory, watched.watch());
+        const PlanAnswer answer{.deck = options.deck,
+                                .exit_code = memory.fits ? 0 : does_not_fit,
+                                .found = loaded.found,
+                                .loaded = &loaded,
+                                .memory = &memory,
+                                .epochs = epochs,
+                                .rank = options.rank};
+        text = options.json ? plan_as_json(answer, watched.watch())
+                            : plan_summary(loaded, epochs, memory, watched.watch());
     }
     print(stdout, text);
     return memory.fits ? 0 : does_not_fit;
@@ -160,15 +182,12 @@ int print_time(const PlanOptions& options, const deck::LoadedDeck& loaded) {
 }
 
 int print_program(const PlanOptions& options, const deck::LoadedDeck& loaded, Progress& progress) {
-    if (options.rank >= loaded.run.parallel.ranks) {
-        throw Error{ErrorKind::deck,
-                    fmt::format("there is no rank {} of {}. Ranks count from 0; set --ranks.", options.rank,
-                                loaded.run.parallel.ranks)};
-    }
+    const int rank = options.rank.value_or(0);
+    expect_rank(rank, loaded.run);
     const bool trains = options.variant == "train";
     progress.begin("compiles the step");
     const auto program = schedule::build_program(
-        loaded.run, options.rank, trains ? schedule::Variant::train : schedule::Variant::evaluate);
+        loaded.run, rank, trains ? schedule::Variant::train : schedule::Variant::evaluate);
     progress.end();
     const auto out = [](std::string_view text) { print(stdout, text); };
     if (options.json) {
@@ -178,6 +197,20 @@ int print_program(const PlanOptions& options, const deck::LoadedDeck& loaded, Pr
         print_text(options, loaded.run, program, out);
     }
     return 0;
+}
+
+bool prints_plan_as_json(const PlanOptions& options) {
+    return options.json && !options.time && !options.program;
+}
+
+/// Prints the problems of a deck or a machine file that has errors, and returns the exit code.
+int refuse(const PlanOptions& options, const deck::Diagnostics& found) {
+    if (prints_plan_as_json(options)) {
+        print(stdout, plan_as_json({.deck = options.deck, .exit_code = found.exit_code(), .found = found}));
+    } else {
+        print(stderr, found.print());
+    }
+    return found.exit_code();
 }
 
 }  // namespace
@@ -191,8 +224,7 @@ int plan(const PlanOptions& options) {
         deck::Diagnostics found;
         load.machine = deck::load_called_machine(options.machine, found);
         if (!load.machine) {
-            print(stderr, found.print());
-            return deck_is_wrong;
+            return refuse(options, found);
         }
     }
     load = sized(options, std::move(load));
@@ -200,11 +232,11 @@ int plan(const PlanOptions& options) {
     if (options.machine.empty() && loaded.ok() && loaded.machine.device_flops <= 0) {
         loaded.machine.device_flops = PeakCache{deck::process_environment}.of(setup_name(loaded.run));
     }
-    if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
-        print(stderr, loaded.found.print());
-    }
     if (!loaded.ok()) {
-        return loaded.found.exit_code();
+        return refuse(options, loaded.found);
+    }
+    if (!prints_plan_as_json(options) && loaded.found.warnings() + loaded.found.notes() > 0) {
+        print(stderr, loaded.found.print());
     }
     if (options.search) {
         return search_and_print(options, loaded, load, progress);
@@ -213,7 +245,7 @@ int plan(const PlanOptions& options) {
         return print_time(options, loaded);
     }
     return options.program ? print_program(options, loaded, progress)
-                           : print_summary(loaded, sizes.epochs(loaded.run), progress);
+                           : print_summary(options, loaded, sizes.epochs(loaded.run), progress);
 }
 
 }  // namespace ziggurat::app

@@ -28,8 +28,7 @@ std::string machine_line(const spec::RunSpec& run, const spec::MachineSpec& mach
 /// Long programs are not built to count their ops, which would take as
 /// long as a plan.
 std::string program_line(const spec::RunSpec& run, const plan::Watch& watch) {
-    const auto passes = plan::passes_of_step(run) * plan::weight_of_layer(run);
-    if (passes > plan::max_passes) {
+    if (is_long_program(run)) {
         return fmt::format(
             "program   {} passes through layers per step; its ops are not counted (use --program "
             "for that)\n",
@@ -53,6 +52,10 @@ std::string planned(const spec::RunSpec& run, const spec::MachineSpec& machine) 
 }
 
 }  // namespace
+
+bool is_long_program(const spec::RunSpec& run) {
+    return plan::passes_of_step(run) * plan::weight_of_layer(run) > plan::max_passes;
+}
 
 std::string plan_summary(const deck::LoadedDeck& loaded,
                          const Epochs& epochs,

@@ -9,6 +9,9 @@
 
 namespace ziggurat::app {
 
+/// True if a step has more passes of units than plan::max_passes: its ops are not built for a summary.
+bool is_long_program(const spec::RunSpec& run);
+
 /// Returns the summary of a plan.
 ///
 /// It has machine, model, layout, time, settings that are not implemented, memory with its verdict, number

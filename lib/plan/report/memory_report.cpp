@@ -108,13 +108,17 @@ MemoryReport memory_report(const spec::RunSpec& spec,
     report.footprint = plan.footprint;
     report.fits = plan.footprint.fits();
     report.accuracy_note = plan.accuracy_note;
+    report.verdict = verdict(spec, plan.footprint, report.stages, but);
     report.table =
         (spec.parallel.stages == 1 ? memory_table(spec, fullest.program.rank, report.fullest().table)
                                    : stages_table(spec, report.stages)) +
         (plan.accuracy_note.empty() ? "" : fmt::format("  planned {}\n", plan.accuracy_note)) +
-        shares_as_cut(spec, fullest) + verdict(spec, plan.footprint, report.stages, but);
+        shares_as_cut(spec, fullest) + report.verdict;
     const auto slowed = throttled(machine, spec);
     const auto of_fullest = spec::of_stage(spec, fullest.stage);
+    report.bandwidths = bandwidths(of_fullest, slowed);
+    report.working_memory = working_memory(of_fullest);
+    report.wear = wear(of_fullest, slowed, with_most_on_disks(plan), plan.built_layers);
     report.infinity = infinity_tables(of_fullest, slowed, report.fullest().table) +
                       wear_line(of_fullest, slowed, with_most_on_disks(plan), plan.built_layers);
     if (report.fits || plan.footprint.has_too_many_threads()) {

@@ -6,15 +6,21 @@
 #include <vector>
 
 #include "plan/gpu/nccl_room.hpp"
+#include "plan/report/bandwidth.hpp"
 #include "plan/report/stages_table.hpp"
+#include "plan/report/wear.hpp"
 #include "plan/search/remedies.hpp"
 
 namespace ziggurat::plan {
 
 /// Memory of the ranks that were planned.
 struct MemoryReport {
-    std::string table;          ///< with the verdict, and with remedies if the run does not fit
-    std::string infinity;       ///< see infinity_tables
+    std::string table;     ///< with the verdict, and with remedies if the run does not fit
+    std::string infinity;  ///< see infinity_tables
+    std::string verdict;   ///< see verdict(); also in the table
+    std::vector<BandwidthRow> bandwidths = {};  ///< of state that is away from the device
+    WorkingMemory working_memory = {};          ///< by ZeRO-Infinity's analysis
+    Wear wear = {};
     std::string accuracy_note;  ///< also in the table; empty: as exact as RunPlan
     bool fits = false;
     /// Fullest rank of each stage that was built. With one stage, the table is that of its rank; otherwise

@@ -136,6 +136,61 @@ def searches_for_layouts(place):
     expect("exclude each other" in said, "one of both", said)
 
 
+def names_of(json_value, name=""):
+    """Names of all values, in the form of decks/PLAN.md: `bandwidths[].kind`."""
+    if isinstance(json_value, dict):
+        return set().union(*(names_of(value, f"{name}.{key}" if name else key) for key, value in json_value.items()))
+    if isinstance(json_value, list):
+        return set().union(*(names_of(value, name + "[]") for value in json_value))
+    return {name}
+
+
+def documented(page):
+    lines = (MACHINES.parent / page).read_text().splitlines()
+    return {match[1] for match in (re.match(r"\| `([^`]+)` \|", line) for line in lines) if match}
+
+
+def gives_as_json_all_that_it_prints(place):
+    words = ["plan", "deck.yaml", "--machine", "./four.yaml"]
+    planned = json.loads(place.says(0, *words, "--json"))
+    printed = place.says(0, *words)
+    timed = json.loads(place.says(0, *words, "--time", "--json").splitlines()[-1])
+    expect(timed.items() <= planned["time"].items(), "the time is that of --time", (timed, planned["time"]))
+    expect(f"bound by  {planned['time']['bound_by']}\n" in printed, "what bounds a step", printed)
+    expect(planned["memory"]["verdict"] in printed and planned["memory"]["fits"], "the verdict", printed)
+    expect(f"rank 0 executes {planned['program']['ops']:,} ops" in printed, "the ops of rank 0", printed)
+
+    keys = ["sharding.zero=3", "tiers.home.optimizer=nvme", "tiers.home.gradients=host", "tiers.nvme.paths=[nvme]",
+            "tiers.nvme.endurance=1TB"]
+    (place.folder / "nvme").mkdir()
+    here = ["plan", "deck.yaml", "--ranks", "4", "--json"]
+    ranks = [json.loads(place.says(0, *here, "--rank", str(rank), *keys)) for rank in range(4)]
+    expect([plan["program"]["rank"] for plan in ranks] == [0, 1, 2, 3], "--rank chooses the rank")
+    listed = place.says(0, *here, "--program", "--rank", "3", *keys)
+    ops, _ = json.JSONDecoder().raw_decode(listed[listed.index('{"schema"'):])  # warnings are next to it
+    expect(ranks[3]["program"]["ops"] == len(ops["ops"]), "its program is that of --program", ranks[3]["program"])
+    wear = ranks[0]["wear"]["path_B_per_step"]
+    written = [transfer["moved_B"] for plan in ranks for transfer in plan["program"]["transfers"]
+               if transfer["lane"] == "nvme_write"]
+    expect(len(written) == 4 and abs(sum(written) / wear - 1) < 0.05, "the wear is what all ranks write", (written, wear))
+    needed = max(plan["program"]["bytes"]["device_B"] for plan in ranks)
+    expect(ranks[0]["memory"]["needed"]["device_B"] == needed, "a rank needs what the fullest rank reserves", needed)
+
+    short = json.loads(place.says(3, *words, "--json", "tiers.device=16KiB"))
+    expect(not short["memory"]["fits"] and short["exit_code"] == 3 and short["memory"]["shortfall"]["device_B"] > 0
+           and "DOES NOT FIT: device" in short["memory"]["verdict"], "what does not fit", short["memory"])
+    wrong = json.loads(place.says(2, *words, "--json", "model.layers=0"))
+    expect(wrong["errors"] == 1 and "memory" not in wrong, "a deck with errors has only problems", wrong)
+
+    pages = documented("CHECK.md") | documented("PLAN.md")
+    names = names_of(planned) | names_of(ranks[0]) | names_of(short) | names_of(wrong)
+    maps = ("time.stages[].lanes", "time.stages[].path")
+    names = {next((of for of in maps if name.startswith(of + ".")), name) for name in names}
+    expect(names <= pages, "decks/PLAN.md or CHECK.md has every field", names - pages)
+    expect(documented("PLAN.md") <= names | {"time", "wear", "working_memory", "program"}, "decks/PLAN.md has no other field",
+           documented("PLAN.md") - names)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=pathlib.Path, required=True)
@@ -148,7 +203,8 @@ def main():
         plans_what_cannot_be_trained(place)
         knows_how_large_the_job_is(place)
         searches_for_layouts(place)
-    print("ok: plans in short, of what cannot be trained, and of jobs of any size")
+        gives_as_json_all_that_it_prints(place)
+    print("ok: plans in short and as JSON, of what cannot be trained, and of jobs of any size")
 
 
 main()

@@ -165,6 +165,9 @@ TEST(CommandLine, SelectsOpsOfAProgram) {
 }
 
 TEST(CommandLine, InspectsAFolder) {
+    const auto of_rank = print_line({"plan", "a.yaml", "--json", "--rank", "2"}).options<PlanOptions>();
+    EXPECT_TRUE(of_rank.json && !of_rank.program && !of_rank.time);
+    EXPECT_EQ(of_rank.rank, 2);
     const auto times = print_line({"plan", "a.yaml", "--time", "--json"}).options<PlanOptions>();
     EXPECT_TRUE(times.time);
     EXPECT_TRUE(times.json);
@@ -434,9 +437,9 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"train", "a.yaml", "-n", "8"}, "ranks are started by `mpirun -n 8`"},
         {{"train", "a.yaml", "--resume"}, "a run resumes automatically from its run.dir"},
         {{"check", "a.yaml", "--json", "--print"}, "--json and --print exclude each other"},
-        {{"plan", "a.yaml", "--rank", "1"}, "--rank selects ops of a step program. Add --program."},
-        {{"plan", "a.yaml", "--json"},
-         "--json prints a step program or the time of a step. Add --program or --time."},
+        {{"plan", "a.yaml", "--rank", "1"},
+         "--rank selects the rank of a step program. Add --program or --json."},
+        {{"plan", "a.yaml", "--rank", "1", "--time", "--json"}, "Add --program or --json."},
         {{"plan", "a.yaml", "--write", "b.yaml"},
          "--write stores the deck of the fastest layout. Add --search."},
         {{"plan", "a.yaml", "--search", "--time"},
