@@ -26,31 +26,29 @@ Json known(double value) {
     return value > 0 ? Json(value) : Json(nullptr);
 }
 
-/// Returns the bytes of collectives and messages per step, by purpose.
-///
-/// A message is listed at both of its ranks.
+/// Returns the bytes of collectives and messages per step, by kind and purpose.
 Json collectives_json(const Program& program) {
     struct Sum {
-        std::int64_t ops = 0, sent = 0, received = 0;
+        std::int64_t ops = 0, bytes = 0;
     };
-    std::map<schedule::Purpose, Sum> sums;
+    std::map<std::pair<schedule::Purpose, OpKind>, Sum> sums;
     for (const auto& op : program.ops) {
         if (!schedule::is_collective(op.kind)) {
             continue;
         }
-        auto& sum = sums[op.purpose];
+        auto& sum = sums[{op.purpose, op.kind}];
         ++sum.ops;
-        sum.sent += schedule::bytes_sent(op, program);
+        sum.bytes += schedule::bytes_sent(op, program);
         for (const auto& operand : op.writes) {
-            sum.received += op.kind == OpKind::receive ? operand.bytes() : 0;
+            sum.bytes += op.kind == OpKind::receive ? operand.bytes() : 0;
         }
     }
     Json list = Json::array();
-    for (const auto& [purpose, sum] : sums) {
-        list.push_back({{"purpose", to_string(purpose)},
+    for (const auto& [of, sum] : sums) {
+        list.push_back({{"purpose", to_string(of.first)},
+                        {"kind", to_string(of.second)},
                         {"ops", sum.ops},
-                        {"sent_B", sum.sent},
-                        {"received_B", sum.received}});
+                        {"bytes", sum.bytes}});
     }
     return list;
 }

@@ -1,5 +1,7 @@
 #include "state/tier_memory.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -10,6 +12,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "base/pages.hpp"
 #include "device/copy.hpp"
 #include "storage/numa_local_folders.hpp"
 
@@ -90,6 +93,25 @@ void check_shared_places(const std::vector<const schedule::Program*>& programs) 
             ZG_EXPECTS(is_new || at->second == position);
         }
     }
+}
+
+/// Returns how many of the first `bytes` of a mapping are in pages that have memory.
+std::int64_t touched_bytes(std::byte* begin, std::int64_t bytes) {
+    constexpr std::int64_t pages_at_once = 1 << 18;
+    std::vector<unsigned char> pages(pages_at_once);
+    std::int64_t touched = 0;
+    for (std::int64_t at = 0; at < bytes;) {
+        const auto part = std::min(bytes - at, pages_at_once * page_bytes);
+        if (::mincore(begin + at, static_cast<std::size_t>(part), pages.data()) != 0) {
+            return bytes;  // unknown
+        }
+        for (std::int64_t page = 0; page * page_bytes < part; ++page) {
+            const bool is_touched = (pages[static_cast<std::size_t>(page)] & 1) != 0;
+            touched += is_touched ? std::min(page_bytes, part - page * page_bytes) : 0;
+        }
+        at += part;
+    }
+    return touched;
 }
 
 /// Runs `copy`, which copies bytes of `buffer`. Errors: the device's error, with the buffer's name.
@@ -210,6 +232,21 @@ std::int64_t TierMemory::bytes(spec::Tier tier) const noexcept {
         return nvme_ ? nvme_->bytes() : 0;
     }
     return planned_[t] + planned_[t + 3];
+}
+
+std::int64_t TierMemory::resident_bytes(spec::Tier tier) const {
+    const auto t = static_cast<std::size_t>(tier);
+    auto bytes = this->bytes(tier);
+    if (t == on_nvme) {
+        return bytes;
+    }
+    for (const auto a : {t, t + 3}) {
+        if (arenas_[a].host_view() == arenas_[a].data()) {
+            const auto size = std::min(planned_[a], arenas_[a].bytes());
+            bytes -= size - touched_bytes(arenas_[a].data(), size);
+        }
+    }
+    return bytes;
 }
 
 std::int64_t TierMemory::private_bytes() const noexcept {

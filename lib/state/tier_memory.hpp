@@ -82,6 +82,13 @@ class TierMemory {
     }
     /// Returns the planned bytes of both arenas of a tier, without rounding to system pages.
     std::int64_t bytes(spec::Tier tier) const noexcept;
+    /// Returns the bytes of a tier that are in memory: those in pages that have been touched.
+    ///
+    /// All planned bytes for NVMe, whose files are allocated whole, and for memory of a device that host
+    /// threads cannot access.
+    ///
+    /// Source: mincore(2)
+    std::int64_t resident_bytes(spec::Tier tier) const;
     /// Returns the bytes of all arenas that other ranks cannot map.
     std::int64_t private_bytes() const noexcept;
 

@@ -35,7 +35,7 @@ std::string encode(const AccountRecord& record) {
     Json links = Json::array();
     for (const LinkUse& use : record.links) {
         links.push_back({use.link, use.calls, use.planned_bytes, use.moved_bytes, use.steps, use.busy_seconds,
-                         use.timed_bytes});
+                         use.timed_bytes, use.skipped_bytes});
     }
     Json paths = Json::array();
     for (const NvmePathStats& use : record.paths) {
@@ -45,12 +45,17 @@ std::string encode(const AccountRecord& record) {
     for (const StallCause& cause : record.stall_causes) {
         causes.push_back({cause.lane, cause.name, cause.calls, cause.seconds});
     }
-    return Json{
-        {"activities", activities}, {"kernels", kernels},
-        {"flows", flows},           {"links", links},
-        {"paths", paths},           {"idle_disk_seconds", record.idle_disk_seconds},
-        {"stall_causes", causes},   {"steps", {record.first_step, record.last_step, record.excluded_steps}},
-        {"tokens", record.tokens},  {"seconds", {record.wall_seconds, record.excluded_seconds}}}
+    return Json{{"activities", activities},
+                {"kernels", kernels},
+                {"flows", flows},
+                {"links", links},
+                {"paths", paths},
+                {"idle_disk_seconds", record.idle_disk_seconds},
+                {"memory", {record.memory.reserved, record.memory.resident, record.memory.process_peak}},
+                {"stall_causes", causes},
+                {"steps", {record.first_step, record.last_step, record.excluded_steps}},
+                {"tokens", record.tokens},
+                {"seconds", {record.wall_seconds, record.excluded_seconds}}}
         .dump();
 }
 
@@ -69,7 +74,8 @@ AccountRecord decode(const std::string& text) {
             {row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6), row.at(7)});
     }
     for (const Json& row : json.at("links")) {
-        record.links.push_back({row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6)});
+        record.links.push_back(
+            {row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6), row.at(7)});
     }
     for (const Json& row : json.at("paths")) {
         record.paths.push_back({row.at(0), decode_flow(row.at(1)), decode_flow(row.at(2))});
@@ -78,6 +84,11 @@ AccountRecord decode(const std::string& text) {
     for (const Json& row : json.at("stall_causes")) {
         record.stall_causes.push_back({row.at(0), row.at(1), row.at(2), row.at(3)});
     }
+    for (std::size_t t = 0; t < record.memory.reserved.size(); ++t) {
+        record.memory.reserved[t] = json.at("memory").at(0).at(t);
+        record.memory.resident[t] = json.at("memory").at(1).at(t);
+    }
+    record.memory.process_peak = json.at("memory").at(2);
     record.first_step = json.at("steps").at(0);
     record.last_step = json.at("steps").at(1);
     record.excluded_steps = json.at("steps").at(2);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "spec/run_spec.hpp"
 #include "train/account/link_use.hpp"
 #include "train/account/stall_causes.hpp"
 #include "train/account/traffic.hpp"
@@ -39,6 +40,13 @@ struct KernelTime {
     double flops = 0;  ///< sum over all calls; 0: not counted
 };
 
+/// Memory of one rank.
+struct RankMemory {
+    spec::ByTier<std::int64_t> reserved{};  ///< by the arenas
+    spec::ByTier<std::int64_t> resident{};  ///< the part of them that has been touched
+    std::int64_t process_peak = 0;          ///< other private memory of the process since its begin
+};
+
 /// Account of one rank.
 struct AccountRecord {
     std::vector<Activity> activities;
@@ -48,6 +56,7 @@ struct AccountRecord {
     std::vector<NvmePathStats> paths = {};  ///< paths of the NVMe tier
     double idle_disk_seconds = 0;           ///< LinkCount::idle_disk_seconds
     std::vector<StallCause> stall_causes = {};
+    RankMemory memory = {};
     std::int64_t first_step = 0;  ///< first counted step; 0: no step is counted
     std::int64_t last_step = 0;
     std::int64_t tokens = 0;  ///< consumed by all ranks in the counted steps

@@ -140,7 +140,7 @@ std::vector<LinkUse> LinkCount::uses() const {
         made.push_back({to_string(static_cast<Link>(link)), sum.calls, planned_[link] * steps_ - spared[link],
                         sum.moved_bytes, steps_,
                         1e-9 * static_cast<double>(sum.busy_ns - sum.excluded_busy_ns),
-                        sum.moved_bytes - sum.excluded_bytes});
+                        sum.moved_bytes - sum.excluded_bytes, spared[link]});
     }
     return made;
 }

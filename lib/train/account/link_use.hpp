@@ -21,8 +21,9 @@ struct LinkUse {
     std::int64_t planned_bytes = 0;  ///< of `steps` steps, minus the bytes that the first steps skipped
     std::int64_t moved_bytes = 0;    ///< counted when they were copied or submitted to a disk
     std::int64_t steps = 0;
-    double busy_seconds = 0;       ///< with at least one op running, without the first steps
-    std::int64_t timed_bytes = 0;  ///< moved in those seconds
+    double busy_seconds = 0;         ///< with at least one op running, without the first steps
+    std::int64_t timed_bytes = 0;    ///< moved in those seconds
+    std::int64_t skipped_bytes = 0;  ///< of the first steps, which do not read zeros
 };
 
 /// Adds the moved and the planned bytes of `uses` to sums by link.

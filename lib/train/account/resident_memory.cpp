@@ -5,6 +5,9 @@
 
 #include <array>
 #include <charconv>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <system_error>
 
 namespace ziggurat::train {
@@ -30,6 +33,19 @@ std::int64_t ResidentMemory::own_bytes() const noexcept {
         at = next;
     }
     return (pages[1] - pages[2]) * page_bytes_;
+}
+
+std::int64_t ResidentMemory::own_peak_bytes() const {
+    std::ifstream status{"/proc/self/status"};
+    std::int64_t kibibytes = 0;
+    for (std::string line; std::getline(status, line);) {
+        std::istringstream words{line};
+        std::string name;
+        std::int64_t count = 0;
+        words >> name >> count;
+        kibibytes += name == "VmHWM:" ? count : name == "RssFile:" || name == "RssShmem:" ? -count : 0;
+    }
+    return 1024 * kibibytes;
 }
 
 }  // namespace ziggurat::train

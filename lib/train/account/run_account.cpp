@@ -7,6 +7,8 @@
 #include "comm/control.hpp"
 #include "layout/counts.hpp"
 #include "train/account/accounting_table.hpp"
+#include "train/account/rank_lines.hpp"
+#include "train/account/resident_memory.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -111,6 +113,17 @@ void RunAccount::measure(StepFigures& mine) {
     last_reported_.link_bytes = moved;
 }
 
+RankMemory RunAccount::rank_memory() const {
+    RankMemory memory;
+    for (const auto tier : {spec::Tier::device, spec::Tier::host, spec::Tier::nvme}) {
+        memory.reserved[tier] = assembly_.arena_bytes(tier);
+        memory.resident[tier] = assembly_.resident_bytes(tier);
+    }
+    memory.process_peak =
+        std::max<std::int64_t>(0, ResidentMemory{}.own_peak_bytes() - assembly_.private_arena_bytes());
+    return memory;
+}
+
 std::string RunAccount::own_table() const {
     const auto mine = times_.record();
     return account_table({&mine, 1}, layout::flops_per_token(spec_));
@@ -122,6 +135,7 @@ std::string RunAccount::table(RunEnd* end) const {
     record.links = links_.uses();
     record.paths = assembly_.path_uses();
     record.idle_disk_seconds = links_.idle_disk_seconds();
+    record.memory = rank_memory();
     record.stall_causes = ops_.stall_causes().longest(causes_reported);
     const auto records =
         gather_records(record, [this](const std::string& text) { return comm::gather(world_, text); });
@@ -130,6 +144,7 @@ std::string RunAccount::table(RunEnd* end) const {
             add_up(of_rank.flows, end->sent_bytes, end->planned_bytes);
             add_up(of_rank.links, end->link_bytes, end->planned_link_bytes);
         }
+        end->rank_lines = rank_lines(records);
     }
     return world_.rank() == 0 ? account_table(records, layout::flops_per_token(spec_), &bottleneck_facts_,
                                               utilisation_.of_one_token_s())

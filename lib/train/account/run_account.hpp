@@ -71,6 +71,7 @@ class RunAccount {
     void write_trace(const std::string& folder) const;
 
   private:
+    RankMemory rank_memory() const;
     /// Sums the plans of all ranks, and from them determines the fields.
     void plan_of_all_ranks();
 

@@ -19,6 +19,7 @@ struct RunEnd {
     std::string reason = {};
     std::uint64_t weights_hash = 0;                            ///< of all master weights, to compare two runs
     schedule::BytesByPurpose sent_bytes{}, planned_bytes{};    ///< of all ranks and all steps of the run
+    std::string rank_lines = {};                               ///< of ranks.jsonl, on rank 0
     schedule::BytesByLink link_bytes{}, planned_link_bytes{};  ///< between tiers, of all ranks and steps
 };
 

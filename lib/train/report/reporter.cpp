@@ -409,6 +409,11 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
         context_.keep_peak(peak);
     }
     files_->metrics.end(reported);
+    try {
+        directory_->write("ranks.jsonl", facts.rank_lines);
+    } catch (const Error& error) {
+        warn(error.what());
+    }
     const auto launcher = requests.launcher_end();
     account(table, !launcher);  // after an interrupt, mpirun may drop the end of long output
     const auto by_launcher = launcher ? fmt::format(" of the ranks, {} of {}, which was interrupted",

@@ -38,7 +38,7 @@ constexpr const char* checkpoints_name = "ckpt";
 /// All other files belong to the user.
 bool is_ours(const std::string& name) {
     for (const char* ours : {"deck.effective.yaml", "env.txt", "run.log", "metrics.jsonl", "perf.txt",
-                             "products.json", "errors", events_folder, done_name}) {
+                             "products.json", "ranks.jsonl", "errors", events_folder, done_name}) {
         if (name == ours) {
             return true;
         }

@@ -198,6 +198,10 @@ std::int64_t Assembly::arena_bytes(spec::Tier tier) const {
     return parts_->memory.bytes(tier);
 }
 
+std::int64_t Assembly::resident_bytes(spec::Tier tier) const {
+    return parts_->memory.resident_bytes(tier);
+}
+
 std::int64_t Assembly::private_arena_bytes() const {
     return parts_->memory.private_bytes();
 }

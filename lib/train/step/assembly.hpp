@@ -143,6 +143,8 @@ class Assembly {
     /// Returns the bytes that each path of the NVMe tier has transferred for this rank.
     std::vector<NvmePathStats> path_uses() const;
     std::int64_t arena_bytes(spec::Tier tier) const;
+    /// Returns the bytes of a tier in pages that have been touched (see state::TierMemory).
+    std::int64_t resident_bytes(spec::Tier tier) const;
     /// Returns the arena bytes of all tiers, without memory that other ranks of the node may read.
     std::int64_t private_arena_bytes() const;
     /// Returns the bytes that one op of the trainer has moved since construction; 0 if it moves none.

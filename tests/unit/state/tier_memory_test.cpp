@@ -85,6 +85,26 @@ TEST_F(TierMemoryTest, ReadsAndWritesMoreThanIsCopiedAtOnce) {
 }
 
 /// Reads as by a writer of checkpoints, concurrently with the training thread.
+TEST_F(TierMemoryTest, CountsThePagesThatAreTouched) {
+    constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+    auto large = small_program();
+    large.buffers[1].bytes = 64 * mebibyte;
+    large.arena_bytes[static_cast<std::size_t>(spec::Tier::host)] = 4096 + 64 * mebibyte;
+    const TierMemory tiers{{&large}, 1, device};
+    const auto before = tiers.resident_bytes(spec::Tier::host);
+    EXPECT_LE(before, 4 * mebibyte);
+
+    tiers.write(large.buffers[1], 0, std::vector<std::byte>(32 * mebibyte));
+    const auto half = tiers.resident_bytes(spec::Tier::host);
+    EXPECT_GE(half, 32 * mebibyte);
+    EXPECT_LE(half, 36 * mebibyte) << "pages of 2 MiB at both ends";
+    tiers.write(large.buffers[1], 32 * mebibyte, std::vector<std::byte>(32 * mebibyte));
+    EXPECT_GE(tiers.resident_bytes(spec::Tier::host), 64 * mebibyte);
+    EXPECT_LE(tiers.resident_bytes(spec::Tier::host), tiers.bytes(spec::Tier::host));
+    EXPECT_EQ(tiers.resident_bytes(spec::Tier::device), tiers.bytes(spec::Tier::device))
+        << "memory that host threads cannot access is reserved whole";
+}
+
 TEST_F(TierMemoryTest, IsReadByTwoThreadsAtOnce) {
     memory.write(on_device, 0, ramp(bytes_of_buffer, 0));
     std::vector<int> wrong(2);

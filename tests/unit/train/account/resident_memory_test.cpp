@@ -35,6 +35,21 @@ TEST(ResidentMemory, CountsWhatIsItsOwn) {
                 static_cast<double>(tolerance));
 }
 
+TEST(ResidentMemory, KnowsThePeakAfterItsMemoryIsFreed) {
+    if (obstacle != nullptr) {
+        GTEST_SKIP() << obstacle;
+    }
+    const ResidentMemory memory;
+    const auto before = memory.own_bytes();
+    {
+        const device::Arena arena{size, "a test"};
+        touch(arena);
+        const device::Arena shared{size, "a test", device::Arena::Kind::shared};
+    }
+    EXPECT_LT(memory.own_bytes(), before + size / 2);
+    EXPECT_GE(memory.own_peak_bytes(), before + size - tolerance);
+}
+
 TEST(ResidentMemory, DoesNotCountWhatOthersMayMap) {
     if (obstacle != nullptr) {
         GTEST_SKIP() << obstacle;
