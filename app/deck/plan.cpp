@@ -177,7 +177,8 @@ int print_time(const PlanOptions& options, const deck::LoadedDeck& loaded) {
     }
     const auto time = plan::planned_time(run, loaded.machine);
     print(stdout, options.json ? plan::time_as_json(time, run, loaded.machine)
-                               : time_text(run, loaded.machine, time.step_seconds) + planned_parts(time));
+                               : time_text(run, loaded.machine, time.step_seconds) +
+                                     planned_parts(time, run, loaded.machine));
     return 0;
 }
 

@@ -48,7 +48,7 @@ std::string planned(const spec::RunSpec& run, const spec::MachineSpec& machine) 
         return time_text(run, machine, std::nullopt);
     }
     const auto time = plan::planned_time(run, machine);
-    return time_text(run, machine, time.step_seconds) + planned_parts(time);
+    return time_text(run, machine, time.step_seconds) + planned_parts(time, run, machine);
 }
 
 }  // namespace

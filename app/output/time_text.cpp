@@ -7,8 +7,10 @@
 
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
+#include "layout/flop_conventions.hpp"
 #include "plan/report/time_report.hpp"
 #include "plan/time_to_train.hpp"
+#include "spec/depths.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -57,19 +59,31 @@ std::string time_text(const spec::RunSpec& run,
                            printable(machine.name), missing, commands_for(missing, run));
     }
     const auto speed = plan::speed_of(run, machine, *step_seconds);
-    const auto mfu = speed.mfu ? fmt::format(", mfu {:.1f}% of {}FLOP/s", 100 * *speed.mfu,
-                                             format_count(spec::peak_of(machine)))
-                               : std::string{};
+    const auto& convention = layout::row_of(layout::own_convention());
+    const auto mfu =
+        speed.mfu ? fmt::format(", mfu {:.1f}% of {}FLOP/s ({}: {})", 100 * *speed.mfu,
+                                format_count(spec::peak_of(machine)), convention.name, convention.meaning)
+                  : std::string{};
     return fmt::format(
         "time      estimated: a step takes {} at the rates of {}, all {} steps take {}{}\n"
-        "speed     {} tok/s, {:.3g} TFLOP/s per rank{}\n",
+        "speed     {} tok/s, {} per rank, {:.3g} TFLOP/s per rank{}\n",
         format_duration(*step_seconds), printable(machine.name), format_grouped(run.train.steps),
         format_duration(*step_seconds * static_cast<double>(run.train.steps)), left_out(run),
-        format_count(speed.tokens_per_s), speed.flops_per_rank * 1e-12, mfu);
+        format_count(speed.tokens_per_s), format_count(speed.tokens_per_s / run.parallel.ranks),
+        speed.flops_per_rank * 1e-12, mfu);
 }
 
-std::string planned_parts(const plan::PlannedTime& time) {
-    return fmt::format("bound by  {}\n", plan::bound_text(time)) + plan::time_table(time);
+std::string planned_parts(const plan::PlannedTime& time,
+                          const spec::RunSpec& run,
+                          const spec::MachineSpec& machine) {
+    const auto hidden = plan::hidden_words(time);
+    const double practical = plan::practicality(run, machine, time.step_seconds);
+    return fmt::format("bound by  {}\n", plan::bound_words(time)) +
+           (hidden.empty() ? "" : fmt::format("hidden    {}\n", hidden)) + plan::time_table(time) +
+           (spec::is_any_state_away(run)
+                ? fmt::format("practical {:.2f}: with all state on the device a step would take {}\n",
+                              practical, format_duration(practical * time.step_seconds))
+                : "");
 }
 
 }  // namespace ziggurat::app

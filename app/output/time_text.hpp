@@ -20,6 +20,8 @@ std::string time_text(const spec::RunSpec& run,
                       std::optional<double> step_seconds);
 
 /// Returns the lines that say what bounds a step, and how long each lane works.
-std::string planned_parts(const plan::PlannedTime& time);
+std::string planned_parts(const plan::PlannedTime& time,
+                          const spec::RunSpec& run,
+                          const spec::MachineSpec& machine);
 
 }  // namespace ziggurat::app

@@ -9,6 +9,8 @@
 
 #include "base/text/units.hpp"
 #include "layout/counts.hpp"
+#include "layout/flop_conventions.hpp"
+#include "spec/depths.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -24,22 +26,45 @@ double sum(const SecondsByWork& works) {
     return all;
 }
 
-/// Returns the works with their shares of the step, the largest first.
-///
-/// The path of a stage that was built in part has the time of the whole stage.
-std::vector<std::pair<std::string, double>> shares_of(const PlannedTime& time) {
-    const auto& stage = time.bound();
-    const double busy = time.step_seconds - stage.idle_seconds;
-    const double all = sum(stage.time.path);
-    std::vector<std::pair<std::string, double>> shares;
-    for (const auto& [work, seconds] : stage.time.path) {
-        shares.emplace_back(work, all > 0 ? seconds / all * busy / time.step_seconds : 0);
+constexpr const char* stage_waits = "waits for other stages";
+
+std::string json_of(const std::vector<BoundPart>& parts) {
+    std::vector<std::string> members;
+    for (const auto& part : parts) {
+        members.push_back(
+            fmt::format(R"({{"work": "{}", "path_s": {:.9g}, "work_s": {:.9g}, "hidden_s": {:.9g}}})",
+                        part.work, part.path_seconds, part.work_seconds, part.hidden_seconds));
     }
-    if (time.pipeline.idle_seconds.size() > 1) {
-        shares.emplace_back("waits for other stages", stage.idle_seconds / time.step_seconds);
+    return fmt::format("[{}]", fmt::join(members, ", "));
+}
+
+/// Returns the utilisation by each convention as JSON; `null` if the peak is unknown.
+std::string mfu_by_convention(const spec::RunSpec& spec,
+                              const spec::MachineSpec& machine,
+                              double tokens_per_s) {
+    const double peak = spec::peak_of(machine);
+    if (peak <= 0) {
+        return "null";
     }
-    std::ranges::stable_sort(shares, std::ranges::greater{}, &std::pair<std::string, double>::second);
-    return shares;
+    std::vector<std::string> members;
+    for (const auto& row : layout::flop_conventions) {
+        const double flops = layout::flops_per_token_by(row.convention, spec) * tokens_per_s;
+        members.push_back(fmt::format("\"{}\": {:.6g}", row.name, flops / spec.parallel.ranks / peak));
+    }
+    return fmt::format("{{{}}}", fmt::join(members, ", "));
+}
+
+spec::RunSpec all_on_device(spec::RunSpec spec) {
+    const auto move = [](auto& state) {
+        for (auto* home : {&state.parameters, &state.gradients, &state.optimizer, &state.activations}) {
+            *home = spec::Home{};
+        }
+    };
+    move(spec.tiers);
+    for (auto& stage : spec.stages) {
+        move(stage);
+    }
+    return spec;
 }
 
 std::string json_of(const SecondsByWork& works) {
@@ -71,14 +96,69 @@ PlannedSpeed speed_of(const spec::RunSpec& spec, const spec::MachineSpec& machin
     return speed;
 }
 
+std::vector<BoundPart> bound_parts(const PlannedTime& time) {
+    const auto& stage = time.bound();
+    // The path of a stage that was built in part has the time of the whole stage.
+    const double busy = time.step_seconds - stage.idle_seconds;
+    const double of_path = sum(stage.time.path);
+    std::vector<BoundPart> parts;
+    for (const auto& [work, seconds] : stage.time.works) {
+        const auto known = stage.time.path.find(work);
+        const double on_path =
+            known == stage.time.path.end() || of_path <= 0 ? 0 : known->second / of_path * busy;
+        parts.push_back({work, on_path, seconds, std::max(0.0, seconds - on_path)});
+    }
+    if (time.pipeline.idle_seconds.size() > 1) {
+        parts.push_back({stage_waits, stage.idle_seconds, stage.idle_seconds, 0});
+    }
+    std::ranges::stable_sort(parts, std::ranges::greater{}, &BoundPart::path_seconds);
+    return parts;
+}
+
 std::string bound_text(const PlannedTime& time) {
-    std::vector<std::string> parts;
-    for (const auto& [work, share] : shares_of(time)) {
-        if (parts.empty() || share >= min_share) {
-            parts.push_back(fmt::format("{} {:.0f}%", work, 100 * share));
+    std::vector<std::string> texts;
+    for (const auto& part : bound_parts(time)) {
+        const double share = part.path_seconds / time.step_seconds;
+        if (texts.empty() || share >= min_share) {
+            texts.push_back(fmt::format("{} {:.0f}%", part.work, 100 * share));
         }
     }
-    return fmt::format("{}", fmt::join(parts, ", "));
+    return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string bound_words(const PlannedTime& time) {
+    std::vector<std::string> texts;
+    for (const auto& part : bound_parts(time)) {
+        const double share = part.path_seconds / time.step_seconds;
+        if (!texts.empty() && share < min_share) {
+            continue;
+        }
+        auto text = fmt::format("{} {:.0f}%", part.work, 100 * share);
+        if (part.hidden_seconds >= min_share * part.work_seconds && part.hidden_seconds > 0) {
+            text += fmt::format(" ({} of {} hidden)", format_duration(part.hidden_seconds),
+                                format_duration(part.work_seconds));
+        }
+        texts.push_back(std::move(text));
+    }
+    return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string hidden_words(const PlannedTime& time) {
+    std::vector<std::string> texts;
+    for (const auto& part : bound_parts(time)) {
+        const bool is_on_path = part.path_seconds >= min_share * time.step_seconds;
+        if (!is_on_path && part.hidden_seconds >= min_share * time.step_seconds) {
+            texts.push_back(fmt::format("{} {} of {}", part.work, format_duration(part.hidden_seconds),
+                                        format_duration(part.work_seconds)));
+        }
+    }
+    return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+double practicality(const spec::RunSpec& spec, const spec::MachineSpec& machine, double step_seconds) {
+    return spec::is_any_state_away(spec)
+               ? planned_time(all_on_device(spec), machine).step_seconds / step_seconds
+               : 1;
 }
 
 std::string time_table(const PlannedTime& time) {
@@ -111,10 +191,13 @@ std::string time_as_json(const PlannedTime& time,
     }
     return fmt::format(
         "{{\"step_s\": {:.9g}, \"tokens_per_s\": {:.9g}, \"tokens_per_s_per_rank\": {:.9g}, "
-        "\"model_flops_per_s_per_rank\": {:.9g}, \"mfu\": {}, \"bubble\": {:.6g}, \"stages\": [{}]}}\n",
+        "\"model_flops_per_s_per_rank\": {:.9g}, \"mfu\": {}, \"mfu_convention\": \"{}\", "
+        "\"mfu_by_convention\": {}, \"practicality\": {:.6g}, \"bubble\": {:.6g}, \"bound_by\": {}, "
+        "\"stages\": [{}]}}\n",
         time.step_seconds, speed.tokens_per_s, speed.tokens_per_s / spec.parallel.ranks, speed.flops_per_rank,
-        speed.mfu ? fmt::format("{:.6g}", *speed.mfu) : "null", time.bound().idle_seconds / time.step_seconds,
-        fmt::join(stages, ", "));
+        speed.mfu ? fmt::format("{:.6g}", *speed.mfu) : "null", layout::row_of(layout::own_convention()).name,
+        mfu_by_convention(spec, machine, speed.tokens_per_s), practicality(spec, machine, time.step_seconds),
+        time.bound().idle_seconds / time.step_seconds, json_of(bound_parts(time)), fmt::join(stages, ", "));
 }
 
 }  // namespace ziggurat::plan

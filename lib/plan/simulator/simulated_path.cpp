@@ -94,7 +94,9 @@ std::string work_of(const Op& op, const Program& program) {
         case OpClass::fill:
         case OpClass::add:
         case OpClass::norm:
-            return "norms, activations and sums";
+            return program.lanes.at(op.lane).engine == schedule::Engine::host_optimizer
+                       ? "sums on the host"
+                       : "norms, activations and sums";
         case OpClass::update:
             return program.lanes.at(op.lane).engine == schedule::Engine::host_optimizer
                        ? "optimizer on the host"

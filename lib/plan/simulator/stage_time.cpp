@@ -235,6 +235,7 @@ class BuiltStage {
     StageSlots slots;  ///< messages in bytes, not seconds
     Work lanes;
     Work path;
+    Work works;
     std::map<int, double> flops_of_unit;
 
   private:
@@ -242,6 +243,7 @@ class BuiltStage {
         for (std::size_t i = 0; i < program.ops.size(); ++i) {
             const auto& op = program.ops[i];
             lanes.add(op, program.lanes[op.lane].name, seconds[i]);
+            works.add(op, work_of(op, program), seconds[i]);
         }
     }
 };
@@ -259,7 +261,7 @@ StageTime extended(const spec::RunSpec& spec,
                    const BuiltStage& few,
                    const BuiltStage& more,
                    const Line& line) {
-    StageTime made{.slots = more.slots, .lanes = {}, .path = {}};
+    StageTime made{.slots = more.slots, .lanes = {}, .path = {}, .works = {}};
     for (std::size_t chunk = 0; chunk < made.slots.forward.size(); ++chunk) {
         made.slots.forward[chunk] = line.at(few.slots.forward[chunk], more.slots.forward[chunk]);
         made.slots.backward[chunk] = line.at(few.slots.backward[chunk], more.slots.backward[chunk]);
@@ -270,6 +272,7 @@ StageTime extended(const spec::RunSpec& spec,
     };
     made.lanes = along(line, of_step(few.lanes), of_step(more.lanes));
     made.path = along(line, of_step(few.path), of_step(more.path));
+    made.works = along(line, of_step(few.works), of_step(more.works));
     return made;
 }
 
@@ -292,7 +295,7 @@ void scale(StageTime& time, double factor) {
         }
     }
     time.slots.others *= factor;
-    for (auto* works : {&time.lanes, &time.path}) {
+    for (auto* works : {&time.lanes, &time.path, &time.works}) {
         for (auto& [work, seconds] : *works) {
             seconds *= factor;
         }

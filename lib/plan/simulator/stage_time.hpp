@@ -19,6 +19,7 @@ struct StageTime {
     StageSlots slots;
     SecondsByWork lanes;  ///< by lane: time in which it works
     SecondsByWork path;   ///< what the compute lane's time consists of: see critical_path
+    SecondsByWork works;  ///< by kind of work: time of all its ops, on the path or not
 };
 
 /// Returns the time of the stage of `rank`.
