@@ -31,6 +31,7 @@ struct CheckOptions : Options, PlannedJob {
 
 struct PlanOptions : Options, PlannedJob {
     bool time = false;                       ///< print only the planned time of a step
+    std::string trace;                       ///< file for the trace of the planned step; empty: none
     bool search = false;                     ///< search for the fastest layout that fits
     std::string write;                       ///< file for the deck of the fastest layout; empty: none
     bool program = false;                    ///< print the step program, not a summary

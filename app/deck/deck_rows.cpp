@@ -145,6 +145,9 @@ std::string problem_of_plan(const PlanOptions& options, const GivenOptions& give
     if (given.has("--write") && !given.has("--search")) {
         return "--write stores the deck of the fastest layout. Add --search.";
     }
+    if (given.has("--trace") && !given.has("--time")) {
+        return "--trace writes the ops of the planned step. Add --time.";
+    }
     for (const char* option : {"--unit", "--lane", "--kind", "--ops"}) {
         if (given.has(option) && given.has("--all")) {
             return std::string{"--all prints every op. Leave out "} + option + ", or --all.";
@@ -227,6 +230,9 @@ CommandRowOf<PlanOptions> plan_row() {
         .options = {ranks_row(), nodes_row(), machine_row(&PlannedJob::machine),
                     flag("--time", &PlanOptions::time,
                          "print only the time of a step and what it consists of, without memory"),
+                    text_option("--trace", "FILE", &PlanOptions::trace, "a file",
+                                "with --time: write every op of the planned step for Perfetto, for the folder of "
+                                "a run next to its measured steps"),
                     flag(
                         "--search", &PlanOptions::search,
                         "search for the fastest layouts that fit: degrees, schedule, ZeRO stage, micro-batch "

@@ -16,9 +16,9 @@
 #include "app/deck/plan_json.hpp"
 #include "app/deck/plan_search.hpp"
 #include "app/deck/plan_summary.hpp"
+#include "app/deck/plan_time.hpp"
 #include "app/deck/planning_progress.hpp"
 #include "app/output/output_style.hpp"
-#include "app/output/time_text.hpp"
 #include "app/start/built_for.hpp"
 #include "app/start/token_sources.hpp"
 #include "app/start/tokenizers.hpp"
@@ -29,10 +29,7 @@
 #include "deck/messages/nearest.hpp"
 #include "layout/families/family.hpp"
 #include "plan/gpu/kernel_table.hpp"
-#include "plan/planned_time.hpp"
 #include "plan/report/memory_report.hpp"
-#include "plan/report/time_report.hpp"
-#include "plan/time_to_train.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/op_selection.hpp"
@@ -169,19 +166,6 @@ int print_summary(const PlanOptions& options,
     return memory.fits ? 0 : does_not_fit;
 }
 
-int print_time(const PlanOptions& options, const deck::LoadedDeck& loaded) {
-    const auto& run = loaded.run;
-    if (!plan::missing_rates(run, loaded.machine).empty()) {
-        print(stderr, time_text(run, loaded.machine, std::nullopt));
-        return deck_is_wrong;
-    }
-    const auto time = plan::planned_time(run, loaded.machine);
-    print(stdout, options.json ? plan::time_as_json(time, run, loaded.machine)
-                               : time_text(run, loaded.machine, time.step_seconds) +
-                                     planned_parts(time, run, loaded.machine));
-    return 0;
-}
-
 int print_program(const PlanOptions& options, const deck::LoadedDeck& loaded, Progress& progress) {
     const int rank = options.rank.value_or(0);
     expect_rank(rank, loaded.run);
@@ -243,7 +227,7 @@ int plan(const PlanOptions& options) {
         return search_and_print(options, loaded, load, progress);
     }
     if (options.time) {
-        return print_time(options, loaded);
+        return plan_time(options, loaded);
     }
     return options.program ? print_program(options, loaded, progress)
                            : print_summary(options, loaded, sizes.epochs(loaded.run), progress);

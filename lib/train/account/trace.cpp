@@ -77,7 +77,10 @@ void append_record(std::string& text, int process, std::int64_t step, int row, c
 }  // namespace
 
 Trace::Trace(int rank, std::vector<std::string> lanes, int keep_steps)
-    : rank_{rank}, lanes_{std::move(lanes)}, steps_(keep_steps) {
+    : Trace{TraceProcess{rank, fmt::format("rank {}", rank)}, std::move(lanes), keep_steps} {}
+
+Trace::Trace(TraceProcess process, std::vector<std::string> lanes, int keep_steps)
+    : process_{std::move(process)}, lanes_{std::move(lanes)}, steps_(keep_steps) {
     ZG_EXPECTS(keep_steps >= 1);
 }
 
@@ -92,25 +95,39 @@ void Trace::add(const TraceRecord& record) {
 }
 
 std::string Trace::json() const {
-    std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
-    append_name(text, "process_name", rank_, 0, fmt::format("rank {}", rank_));
+    const auto all = events();
+    return trace_text({&all, 1});
+}
+
+std::string Trace::events() const {
+    std::string text;
+    append_name(text, "process_name", process_.id, 0, process_.name);
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-        append_name(text, "thread_name", rank_, static_cast<int>(lane), lanes_[lane]);
+        append_name(text, "thread_name", process_.id, static_cast<int>(lane), lanes_[lane]);
     }
     Rows rows{lanes_.size()};
     for (std::size_t i = 1; i <= steps_.size(); ++i) {
         const Step& step = steps_[(current_ + i) % steps_.size()];
         for (const TraceRecord& record : step.records) {
-            append_record(text, rank_, step.number, rows.row(record), record);
+            append_record(text, process_.id, step.number, rows.row(record), record);
         }
     }
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
         for (std::size_t row = 1; row < rows.num_rows(lane); ++row) {
-            append_name(text, "thread_name", rank_, static_cast<int>(lane + rows_apart * row),
+            append_name(text, "thread_name", process_.id, static_cast<int>(lane + rows_apart * row),
                         fmt::format("{} (concurrent)", lanes_[lane]));
         }
     }
-    text.resize(text.size() - 2);  // remove the last comma; there is at least the process name
+    return text;
+}
+
+std::string trace_text(std::span<const std::string> events) {
+    std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+    for (const auto& some : events) {
+        text += some;
+    }
+    ZG_EXPECTS(text.ends_with(",\n"));
+    text.resize(text.size() - 2);
     text += "\n]}\n";
     return text;
 }

@@ -191,6 +191,47 @@ def gives_as_json_all_that_it_prints(place):
            documented("PLAN.md") - names)
 
 
+def traces_the_planned_step(place):
+    place.says(0, "train", "deck.yaml", "run.dir=runs/traced", "run.trace=true", "train.steps=6")
+    measured = json.loads((place.folder / "runs/traced/trace.rank0000.json").read_text())["traceEvents"]
+    said = place.says(0, "plan", "runs/traced", "--machine", "./four.yaml", "--ranks", "1", "--time", "--trace", "both.json")
+    expect(re.search(r"^trace +both.json$", said, re.M), "the file is named, and nothing is left out", said)
+    events = json.loads((place.folder / "both.json").read_text())["traceEvents"]
+    expect([event for event in events if event["pid"] == 0] == measured, "the measured steps are all there")
+
+    def of(pid, kind):
+        return [event for event in events if event["pid"] == pid and event["name" if kind == "thread_name" else "ph"] == kind]
+
+    planned = 1_000_000
+    lanes = {event["tid"]: event["args"]["name"] for event in of(planned, "thread_name")}
+    own = {event["tid"]: event["args"]["name"] for event in of(0, "thread_name")}
+    expect(lanes and all(own.get(number) == lane for number, lane in lanes.items() if number < 1000), "lanes have one name",
+           (lanes, own))
+
+    last_step = max(event["args"]["step"] for event in of(0, "X"))
+
+    def work(pid):
+        return [event for event in of(pid, "X") if event["cat"] == "work" and event["args"]["step"] == last_step]
+
+    names, own_names = (sorted(event["name"] for event in work(pid)) for pid in (planned, 0))
+    expect(len(names) > 100 and names == own_names, "plan and run have the same ops", (len(names), len(own_names)))
+    begins = [min(event["ts"] for event in work(pid)) for pid in (planned, 0)]
+    time = json.loads(place.says(0, "plan", "runs/traced", "--machine", "./four.yaml", "--ranks", "1", "--time",
+                                 "--json").splitlines()[-1])["step_s"]
+    expect(abs(begins[0] - begins[1]) < 1e6 * time, "the planned step begins with the measured one", begins)
+    last = max(event["ts"] + event["dur"] for event in work(planned) if lanes[event["tid"]] == "compute")
+    expect(abs(last - begins[0] - 1e6 * time) < 0.05 * 1e6 * time, "it takes the planned time", (last - begins[0], time))
+
+    place.says(0, "plan", "deck.yaml", "--machine", "./four.yaml", "--time", "--json", "--trace", "alone.json")
+    alone = json.loads((place.folder / "alone.json").read_text())["traceEvents"]
+    expect({event["pid"] for event in alone} == {planned}, "a deck has no measured steps")
+    said = place.says(2, "plan", "deck.yaml", "--machine", "./four.yaml", "--trace", "alone.json")
+    expect("Add --time." in said, "what --trace needs", said)
+    (place.folder / "runs/traced/trace.rank0000.json").write_text("{")
+    said = place.says(3, "plan", "runs/traced", "--machine", "./four.yaml", "--ranks", "1", "--time", "--trace", "both.json")
+    expect("the file has no trace" in said, "a damaged trace is named", said)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=pathlib.Path, required=True)
@@ -204,6 +245,7 @@ def main():
         knows_how_large_the_job_is(place)
         searches_for_layouts(place)
         gives_as_json_all_that_it_prints(place)
+        traces_the_planned_step(place)
     print("ok: plans in short and as JSON, of what cannot be trained, and of jobs of any size")
 
 

@@ -54,6 +54,9 @@ EXPECTED = [
     (r"ziggurat check --explain sharding\.zero", Expected(r"1: optimizer; 2: also gradients; 3: also parameters")),
     (r"ziggurat check decks/quickstart\.yaml", Expected(r"1,869,504 parameters", r"MEMORY PLAN", r"FITS")),
     (r"ziggurat plan .*--program", Expected(r"program +train, rank 1", r"layers\.3")),
+    (r"ziggurat plan .*--trace", Expected(r"bound by +products and attention", r"trace +runs/step\.json")),
+    (r"ziggurat plan .*--time", Expected(r"bound by +products and attention", r"lanes|stage 0")),
+    (r"ziggurat plan .*--search", Expected(r"too slow by bounds", r"wrote the first one to fast\.yaml")),
     (r"ziggurat plan ", Expected(r"machine +dgx-h100: 8 nodes", r"estimated: a step takes", r"MEMORY PLAN", r"FITS")),
     (r"mpirun -n 2 ziggurat train decks/quickstart\.yaml", Expected(r"step +100/100 \|", r"Performance: ")),
     (r"ziggurat plot .*--terminal", Expected(r"loss", r"step")),
@@ -82,6 +85,9 @@ EXPECTED = [
     (r"scontrol .*StartTime", Expected(r"scontrol took update JobId=JOB StartTime=now")),
     (r"scontrol .*Requeue", Expected(r"scontrol took update", r"scancel took")),
     (r"mpirun -n 4 --oversubscribe ziggurat train decks/sharded\.yaml", Expected(r"step +100/100 \|", r"data 4", once=True)),
+    (r"ziggurat check decks/systems/megatron-3d-1t\.yaml", Expected(r"goodput", r"FITS", once=True)),
+    (r"ziggurat bench all --brief", Expected(r"overhead of an op", r"kept in .*/machine-", once=True)),
+    (r"mpirun -n 2 ziggurat bench all", Expected(is_run=False)),  # a minute; bench_test.py runs it
     (r"ziggurat check decks/llama-8b\.yaml", Expected(r"total +per rank +[\d.]+ GiB", r"FITS", once=True)),
 ]
 

@@ -88,6 +88,22 @@ TEST(Trace, DoesNotAllocateOnceItsStepsAreFull) {
     EXPECT_EQ(counted.allocations(), 0);
 }
 
+TEST(Trace, SharesAFileWithOtherProcesses) {
+    Trace measured{0, {"compute"}, 1};
+    Trace planned{{1'000'000, "plan of rank 0"}, {"compute"}, 1};
+    planned.begin_step(3);
+    planned.add({.name = "op", .lane = 0, .begin_ns = -5, .end_ns = 1});
+
+    const auto events = std::vector{measured.events(), planned.events()};
+    const Json all = Json::parse(trace_text(events)).at("traceEvents");
+
+    ASSERT_EQ(all.size(), 5U);
+    EXPECT_EQ(all[0].at("args").at("name"), "rank 0");
+    EXPECT_EQ(all[2].at("args").at("name"), "plan of rank 0");
+    EXPECT_EQ(all[4].at("pid"), 1'000'000);
+    EXPECT_DOUBLE_EQ(all[4].at("ts"), -0.005) << "ops may run ahead of their step";
+}
+
 TEST(Trace, IsWrittenToAFile) {
     const test::ScratchFolder folder;
     Trace trace{12, {"compute"}, 1};
