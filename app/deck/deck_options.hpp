@@ -1,6 +1,7 @@
 /// Commands that read a deck and train nothing: check, plan, slurm.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,6 +35,9 @@ struct PlanOptions : Options, PlannedJob {
     std::string trace;                       ///< file for the trace of the planned step; empty: none
     bool search = false;                     ///< search for the fastest layout that fits
     std::string write;                       ///< file for the deck of the fastest layout; empty: none
+    std::string machines;                    ///< compared machines, separated by commas; empty: none
+    std::optional<std::int64_t> tokens;      ///< with machines: tokens to train on; empty: as the deck
+    std::string objective = "cost";          ///< with machines: time, cost or energy
     bool program = false;                    ///< print the step program, not a summary
     std::optional<int> rank;                 ///< rank of the program; empty: 0
     std::string variant = "train";           ///< variant of the program: train or evaluate

@@ -13,6 +13,7 @@
 #include "app/start/train_options.hpp"
 #include "base/text/printable.hpp"
 #include "deck/slurm/batch_script.hpp"
+#include "deck/values/quantities.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -122,8 +123,36 @@ OptionRowOf<PlanOptions> ops_row() {
             }};
 }
 
+/// Option --tokens: `300B`.
+OptionRowOf<PlanOptions> tokens_row() {
+    return {"--tokens", "N", "a number of tokens such as 300B (10^9)",
+            "with --machines: train on N tokens (default: as the deck)",
+            [](PlanOptions& options, const std::string& text) {
+                options.tokens = deck::read_integer(text);
+                return options.tokens.value_or(0) > 0;
+            }};
+}
+
+/// Returns an error about options that --machines needs or excludes; empty if there is none.
+std::string problem_of_machines(const GivenOptions& given) {
+    for (const char* option : {"--tokens", "--objective"}) {
+        if (given.has(option) && !given.has("--machines")) {
+            return fmt::format("{} is for the comparison of machines. Add --machines.", option);
+        }
+    }
+    for (const char* option : {"--machine", "--ranks", "--time", "--search", "--program", "--json"}) {
+        if (given.has(option) && given.has("--machines")) {
+            return fmt::format("--machines and {} exclude each other. Leave out one of them.", option);
+        }
+    }
+    return "";
+}
+
 std::string problem_of_plan(const PlanOptions& options, const GivenOptions& given) {
     if (const auto problem = problem_of_job(options); !problem.empty()) {
+        return problem;
+    }
+    if (const auto problem = problem_of_machines(given); !problem.empty()) {
         return problem;
     }
     if (given.has("--rank") && !given.has("--program") && (!given.has("--json") || given.has("--time"))) {
@@ -239,6 +268,14 @@ CommandRowOf<PlanOptions> plan_row() {
                         "and recomputation"),
                     text_option("--write", "FILE", &PlanOptions::write, "a file",
                                 "with --search: write the deck of the fastest layout"),
+                    text_option("--machines", "A,B", &PlanOptions::machines,
+                                "names or files of machines, separated by commas; A:PRICE sets the price of a "
+                                "node for an hour",
+                                "compare jobs on machines, with up to --nodes nodes (default 64) and the fastest "
+                                "layout of each"),
+                    tokens_row(),
+                    one_of("--objective", "NAME", &PlanOptions::objective, {"time", "cost", "energy"},
+                           "with --machines: what the best job has least of (default cost)"),
                     flag("--program", &PlanOptions::program,
                          "print the step program of a rank: a summary (on GPUs with kernel launches and "
                          "bytes), or selected ops"),

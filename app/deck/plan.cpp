@@ -14,6 +14,7 @@
 #include "app/deck/epochs.hpp"
 #include "app/deck/job_size.hpp"
 #include "app/deck/plan_json.hpp"
+#include "app/deck/plan_machines.hpp"
 #include "app/deck/plan_search.hpp"
 #include "app/deck/plan_summary.hpp"
 #include "app/deck/plan_time.hpp"
@@ -204,7 +205,10 @@ int plan(const PlanOptions& options) {
     Progress progress{show_progress()};
     SourceSizes sizes;
     auto load = load_options(sizes, progress);
-    load.has_nccl = comm::has_nccl || !options.machine.empty();
+    load.has_nccl = comm::has_nccl || !options.machine.empty() || !options.machines.empty();
+    if (!options.machines.empty()) {
+        return compare_machines_and_print(options, load, progress);
+    }
     if (!options.machine.empty()) {
         deck::Diagnostics found;
         load.machine = deck::load_called_machine(options.machine, found);

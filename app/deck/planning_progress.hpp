@@ -34,7 +34,7 @@ class PlanningProgress {
 inline auto choose_layout_with_progress(Progress& progress) {
     return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine,
                        const spec::LayoutSpace& space) {
-        return plan::choose_layout(run, machine, space, PlanningProgress{progress}.watch());
+        return plan::choose_layout(run, machine, space, {}, PlanningProgress{progress}.watch());
     };
 }
 

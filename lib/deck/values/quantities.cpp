@@ -24,7 +24,8 @@ constexpr std::array time_units = {
     Unit{"ns", 1e-9}, Unit{"us", 1e-6}, Unit{"ms", 1e-3}, Unit{"s", 1},
     Unit{"min", 60},  Unit{"m", 60},    Unit{"h", 3600},  Unit{"d", 86400},
 };
-constexpr std::array count_units = {Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"G", 1e9}, Unit{"T", 1e12}};
+constexpr std::array count_units = {Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"G", 1e9}, Unit{"B", 1e9},
+                                    Unit{"T", 1e12}};
 
 std::string_view trimmed(std::string_view text) {
     while (!text.empty() && text.front() == ' ') {

@@ -18,8 +18,9 @@ namespace ziggurat::deck {
 std::optional<double> read_real(std::string_view text);
 std::string write_real(double value);
 
-/// Parses a whole number with an optional suffix k, M, G or T (10^3 ... 10^12) and an optional `noun`.
+/// Parses a whole number with an optional suffix and an optional `noun`.
 ///
+/// Suffixes are k, M, G or B (10^9), and T (10^12).
 /// The noun is a unit such as "steps"; an empty `noun` allows no unit.
 std::optional<std::int64_t> read_integer(std::string_view text, std::string_view noun = {});
 

@@ -21,6 +21,7 @@ std::string ranks_of(const spec::RunSpec& spec) {
 spec::ChosenLayouts choose_layout(const spec::RunSpec& spec,
                                   const spec::MachineSpec& machine,
                                   const spec::LayoutSpace& space,
+                                  const SearchLimits& limits,
                                   const Watch& watch) {
     const auto missing = missing_rates(spec, machine);
     if (!missing.empty()) {
@@ -29,7 +30,7 @@ spec::ChosenLayouts choose_layout(const spec::RunSpec& spec,
                                       printable(machine.name), missing),
                 .advice = "Write a number, measure with `ziggurat bench all`, or plan with --machine."};
     }
-    const auto search = search_layouts(spec, machine, space, {}, watch);
+    const auto search = search_layouts(spec, machine, space, limits, watch);
     spec::ChosenLayouts chosen;
     for (const auto& found : search.best) {
         chosen.runs.push_back(with_layout(spec, found.choice, space));

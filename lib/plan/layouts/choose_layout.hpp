@@ -1,6 +1,7 @@
 /// Choice of the settings of a layout that the deck leaves to the planner (`auto`).
 #pragma once
 
+#include "plan/layouts/layout_search.hpp"
 #include "plan/watch.hpp"
 #include "spec/layout_space.hpp"
 #include "spec/machine_spec.hpp"
@@ -15,6 +16,7 @@ namespace ziggurat::plan {
 spec::ChosenLayouts choose_layout(const spec::RunSpec& spec,
                                   const spec::MachineSpec& machine,
                                   const spec::LayoutSpace& space,
+                                  const SearchLimits& limits = {},
                                   const Watch& watch = {});
 
 }  // namespace ziggurat::plan

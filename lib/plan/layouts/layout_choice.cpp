@@ -188,6 +188,21 @@ spec::RunSpec with_layout(const spec::RunSpec& spec,
     return made;
 }
 
+LayoutChoice layout_of(const spec::RunSpec& spec) {
+    const auto& parallel = spec.parallel;
+    const auto& sharding = spec.sharding;
+    return {.tensor = parallel.tensor,
+            .stages = parallel.stages,
+            .chunks = parallel.chunks_per_stage,
+            .data = parallel.data,
+            .zero = sharding.parameters > 1  ? 3
+                    : sharding.gradients > 1 ? 2
+                    : sharding.optimizer > 1 ? 1
+                                             : 0,
+            .micro_batch = spec.train.micro_batch,
+            .recompute = spec.recompute.kind};
+}
+
 std::string described(const LayoutChoice& choice) {
     const auto chunks = choice.chunks > 1 ? fmt::format(" x {} chunks", choice.chunks) : std::string{};
     return fmt::format("tensor {}, stages {}{}, data {}, zero {}, micro-batch {}, recompute {}",

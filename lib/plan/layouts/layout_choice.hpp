@@ -37,6 +37,9 @@ spec::RunSpec with_layout(const spec::RunSpec& spec,
                           const LayoutChoice& choice,
                           const spec::LayoutSpace& space = {});
 
+/// Returns the layout of a run.
+LayoutChoice layout_of(const spec::RunSpec& spec);
+
 /// Returns a short description.
 ///
 /// Example: `tensor 4, stages 2 x 5 chunks, data 8, zero 1, micro-batch 1, recompute full`.

@@ -191,6 +191,30 @@ def gives_as_json_all_that_it_prints(place):
            documented("PLAN.md") - names)
 
 
+def compares_machines(place):
+    four = (place.folder / "four.yaml").read_text()
+    (place.folder / "slow.yaml").write_text(re.sub(r"(?m)^name: .*$", "name: slow", four).replace("flops: 1T", "flops: 500G"))
+    words = ["plan", "deck.yaml", "--nodes", "2"]
+    said = place.says(0, *words, "--machines", "./four.yaml:8,./slow.yaml:1", "--tokens", "1B")
+    rows = [line.split() for line in said.splitlines() if line.startswith(("four", "slow"))]
+    expect(len(rows) == 4 and {(row[0], row[1]) for row in rows} == {(name, nodes) for name in ("four", "slow")
+                                                                     for nodes in "12"}, "jobs on one and two nodes", said)
+    prices = [float(re.search(r"(\d+\.\d\d) +(-|[0-9.]+ kWh)", " ".join(row))[1]) for row in rows]
+    expect(prices == sorted(prices), "the cheapest first", said)
+    said = place.says(0, *words, "--machines", "./four.yaml", "--objective", "time")
+    expect("the lowest time first" in said, "machines without prices are compared by time", said)
+    said = place.says(2, *words, "--machines", "./four.yaml")
+    expect("four gives no price_per_hour. Write four:PRICE" in said, "a price is needed", said)
+    said = place.says(3, *words, "--machines", "./four.yaml:8", "tiers.device=16KiB")
+    expect("none of the 2 jobs fits" in said, "a budget that nothing fits", said)
+    said = place.says(2, *words, "--machines", "./four.yaml:8", "model.layers=0")
+    expect("model.layers = '0' is out of range" in said, "a wrong deck", said)
+    said = place.says(2, *words, "--machines", "./five.yaml:8")
+    expect("five.yaml" in said, "a machine that is not there", said)
+    said = place.says(2, *words, "--tokens", "1B")
+    expect("Add --machines." in said, "what --tokens needs", said)
+
+
 def traces_the_planned_step(place):
     place.says(0, "train", "deck.yaml", "run.dir=runs/traced", "run.trace=true", "train.steps=6")
     measured = json.loads((place.folder / "runs/traced/trace.rank0000.json").read_text())["traceEvents"]
@@ -245,6 +269,7 @@ def main():
         knows_how_large_the_job_is(place)
         searches_for_layouts(place)
         gives_as_json_all_that_it_prints(place)
+        compares_machines(place)
         traces_the_planned_step(place)
     print("ok: plans in short and as JSON, of what cannot be trained, and of jobs of any size")
 

@@ -176,6 +176,13 @@ TEST(CommandLine, InspectsAFolder) {
     EXPECT_TRUE(searched.search);
     EXPECT_EQ(searched.write, "b.yaml");
 
+    const auto compared = print_line({"plan", "a.yaml", "--machines", "b:3,c", "--tokens", "300B", "--nodes",
+                                      "8", "--objective", "time"})
+                              .options<PlanOptions>();
+    EXPECT_EQ(compared.machines, "b:3,c");
+    EXPECT_EQ(compared.tokens, 300'000'000'000);
+    EXPECT_EQ(compared.objective, "time");
+
     const auto list = print_line({"inspect", "runs/a", "--json"}).options<InspectOptions>();
     EXPECT_EQ(list.folder, "runs/a");
     EXPECT_TRUE(list.json);
@@ -442,6 +449,12 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"plan", "a.yaml", "--rank", "1", "--time", "--json"}, "Add --program or --json."},
         {{"plan", "a.yaml", "--write", "b.yaml"},
          "--write stores the deck of the fastest layout. Add --search."},
+        {{"plan", "a.yaml", "--tokens", "3B"}, "--tokens is for the comparison of machines. Add --machines."},
+        {{"plan", "a.yaml", "--machines", "b", "--tokens", "many"},
+         "'--tokens' takes a number of tokens such as 300B"},
+        {{"plan", "a.yaml", "--machines", "b", "--search"}, "--machines and --search exclude each other."},
+        {{"plan", "a.yaml", "--machines", "b", "--objective", "fame"},
+         "'--objective' takes one of time, cost and energy"},
         {{"plan", "a.yaml", "--search", "--time"},
          "--search and --time exclude each other. Leave out one of them."},
         {{"plan", "a.yaml", "--ranks", "7", "--nodes", "2"}, "--ranks 7 is not a multiple of --nodes 2."},

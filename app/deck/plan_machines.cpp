@@ -1,0 +1,225 @@
+#include "app/deck/plan_machines.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/deck/planning_progress.hpp"
+#include "base/error.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
+#include "deck/load.hpp"
+#include "deck/machine/machine.hpp"
+#include "deck/values/quantities.hpp"
+#include "plan/layouts/choose_layout.hpp"
+#include "plan/layouts/layout_choice.hpp"
+#include "plan/plan_run.hpp"
+#include "plan/run_cost.hpp"
+#include "plan/time_to_train.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+constexpr int does_not_fit = static_cast<int>(ErrorKind::resource);
+constexpr int max_nodes_tried = 64;  ///< without --nodes
+constexpr std::size_t max_shown = 10;
+
+/// Limits of the search for one job: only the fastest layout is of interest.
+constexpr plan::SearchLimits limits_of_job{.wanted = 1, .timed = 200, .footprints = 40};
+
+/// Settings that are chosen unless the command line sets them.
+constexpr const char* open_settings[] = {
+    "parallel.tensor=auto", "parallel.sequence=auto", "parallel.pipeline=auto", "parallel.data=auto",
+    "sharding=auto",        "train.micro_batch=auto", "recompute=auto"};
+
+/// A job that fits.
+struct Job {
+    spec::MachineSpec machine;
+    spec::RunSpec run;
+    double step_seconds = 0;
+    plan::RunCost cost;
+    double minimized = 0;
+};
+
+plan::Objective objective_named(const std::string& name) {
+    return name == "time"     ? plan::Objective::time
+           : name == "energy" ? plan::Objective::energy
+                              : plan::Objective::cost;
+}
+
+/// Separates `dgx-h100:24.5` into a machine and its price per hour; 0 without a price.
+std::pair<std::string, double> with_price(const std::string& text) {
+    const auto colon = text.rfind(':');
+    const auto price =
+        colon == std::string::npos ? std::nullopt : deck::read_real(std::string_view{text}.substr(colon + 1));
+    return price && *price > 0 ? std::pair{text.substr(0, colon), *price} : std::pair{text, 0.0};
+}
+
+std::vector<std::string> split(const std::string& list) {
+    std::vector<std::string> parts(1);
+    for (const char c : list) {
+        if (c == ',') {
+            parts.emplace_back();
+        } else {
+            parts.back() += c;
+        }
+    }
+    return parts;
+}
+
+/// Throws Error{deck} if the machine's file does not give what the objective needs.
+void expect_known(const spec::MachineSpec& machine, plan::Objective objective) {
+    const bool lacks_price = objective == plan::Objective::cost && machine.price_per_hour <= 0;
+    const bool lacks_power = objective == plan::Objective::energy && machine.power <= 0;
+    if (lacks_price) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("--machines: {} gives no price_per_hour. Write {}:PRICE, the "
+                                "price of a node for an hour, or use --objective time.",
+                                printable(machine.name), printable(machine.name))};
+    }
+    if (lacks_power) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("--machines: {} gives no power. Add it to a copy of its file, "
+                                "or use --objective time.",
+                                printable(machine.name))};
+    }
+}
+
+class Comparison {
+  public:
+    Comparison(const PlanOptions& options, const deck::LoadOptions& load, Progress& progress)
+        : options_{options}, load_{load}, objective_{objective_named(options.objective)}, watched_{progress} {
+        overrides_.assign(std::begin(open_settings), std::end(open_settings));
+        overrides_.insert(overrides_.end(), options.overrides.begin(), options.overrides.end());
+        load_.choose_layout = [this](const spec::RunSpec& run, const spec::MachineSpec& machine,
+                                     const spec::LayoutSpace& space) {
+            return plan::choose_layout(run, machine, space, limits_of_job, watched_.watch());
+        };
+    }
+
+    /// Adds the jobs on `machine`.
+    void add(const spec::MachineSpec& machine) {
+        expect_known(machine, objective_);
+        load_.machine = machine;
+        load_.ranks_per_node = machine.ranks_per_node;
+        for (int nodes = 1; nodes <= options_.nodes.value_or(max_nodes_tried); nodes *= 2) {
+            load_.ranks = nodes * machine.ranks_per_node;
+            add_job(machine);
+        }
+    }
+
+    /// Returns the jobs, the best first.
+    std::vector<Job> sorted() && {
+        std::ranges::stable_sort(jobs_, {}, [](const Job& job) { return job.minimized; });
+        return std::move(jobs_);
+    }
+
+    int tried() const { return tried_; }
+    /// Returns the problems of the first deck that could not be loaded.
+    const deck::Diagnostics& problems() const { return problems_; }
+    /// True if no deck could be loaded.
+    bool has_only_problems() const { return loaded_ == 0; }
+
+  private:
+    void add_job(const spec::MachineSpec& machine) {
+        ++tried_;
+        auto loaded = deck::load(options_.deck, overrides_, load_);
+        if (!loaded.ok()) {
+            problems_ = problems_.ok() ? std::move(loaded.found) : problems_;
+            return;
+        }
+        ++loaded_;
+        auto& run = loaded.run;
+        if (options_.tokens) {
+            const auto of_step = run.train.global_batch * run.data.seq;
+            run.train.tokens = *options_.tokens;
+            run.train.steps = (*options_.tokens + of_step - 1) / of_step;
+        }
+        const auto seconds = plan::planned_step_seconds(run, loaded.machine);
+        if (!seconds || !plan::plan_run(run, loaded.machine, plan::PlannedRanks::first).footprint.fits()) {
+            return;
+        }
+        const auto cost = plan::cost_of_run(run, loaded.machine, *seconds);
+        jobs_.push_back({machine, std::move(run), *seconds, cost, *plan::objective_of(cost, objective_)});
+    }
+
+    const PlanOptions& options_;
+    deck::LoadOptions load_;
+    plan::Objective objective_;
+    PlanningProgress watched_;
+    std::vector<std::string> overrides_;
+    std::vector<Job> jobs_;
+    deck::Diagnostics problems_;
+    int tried_ = 0;
+    int loaded_ = 0;
+};
+
+std::string row(const Job& job) {
+    constexpr double joules_per_kWh = 3.6e6;
+    const auto& cost = job.cost;
+    return fmt::format("{:<14} {:>5} {:>6} {:>10} {:>11} {:>14} {:>12}  {}\n", printable(job.machine.name),
+                       cost.nodes, job.run.parallel.ranks, format_duration(job.step_seconds),
+                       format_duration(cost.seconds), cost.price ? fmt::format("{:.2f}", *cost.price) : "-",
+                       cost.joules ? fmt::format("{:.1f} kWh", *cost.joules / joules_per_kWh) : "-",
+                       plan::described(plan::layout_of(job.run)));
+}
+
+}  // namespace
+
+int compare_machines_and_print(const PlanOptions& options,
+                               const deck::LoadOptions& load,
+                               Progress& progress) {
+    std::vector<spec::MachineSpec> machines;
+    deck::Diagnostics found;
+    for (const auto& text : split(options.machines)) {
+        const auto [name, price] = with_price(text);
+        auto machine = deck::load_called_machine(name, found);
+        if (!machine) {
+            std::fputs(found.print().c_str(), stderr);
+            return found.exit_code();
+        }
+        machine->price_per_hour = price > 0 ? price : machine->price_per_hour;
+        machines.push_back(std::move(*machine));
+    }
+    std::vector<Job> jobs;
+    int tried = 0;
+    {
+        Comparison comparison{options, load, progress};
+        for (const auto& machine : machines) {
+            comparison.add(machine);
+        }
+        if (comparison.has_only_problems()) {
+            std::fputs(comparison.problems().print().c_str(), stderr);
+            return comparison.problems().exit_code();
+        }
+        tried = comparison.tried();
+        jobs = std::move(comparison).sorted();
+    }
+    if (jobs.empty()) {
+        std::fputs(
+            fmt::format("ziggurat: error: none of the {} jobs fits (its states and activations exceed "
+                        "the memory). Allow more nodes with --nodes, or other homes with tiers.home.\n",
+                        tried)
+                .c_str(),
+            stderr);
+        return does_not_fit;
+    }
+    const auto& best = jobs.front().run;
+    std::string text = fmt::format(
+        "{} of {} jobs fit; {} steps of {} tokens; the lowest {} first\n"
+        "machine        nodes  ranks       step    all steps          price       energy  layout\n",
+        jobs.size(), tried, format_grouped(best.train.steps),
+        format_grouped(best.train.global_batch * best.data.seq), options.objective);
+    for (std::size_t i = 0; i < std::min(jobs.size(), max_shown); ++i) {
+        text += row(jobs[i]);
+    }
+    std::fputs(text.c_str(), stdout);
+    return 0;
+}
+
+}  // namespace ziggurat::app
