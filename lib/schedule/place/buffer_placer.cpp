@@ -1,9 +1,13 @@
 #include "schedule/place/buffer_placer.hpp"
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "base/pages.hpp"
+#include "schedule/place/pack_buffers.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -71,9 +75,24 @@ struct TransientLifetimes {
     BuffersByOp begins, ends;
 };
 
+/// Arenas of the device. The host has free memory on purpose, and packing would slow down searches.
+constexpr std::array<std::size_t, 2> regions_of_device{0, 3};
+static_assert(std::ranges::all_of(regions_of_device,
+                                  [](std::size_t r) { return tier_of_arena(r) == spec::Tier::device; }));
+
 PlacedBuffers BufferPlacer::close() const {
     auto free = free_after_fixed();
-    return place(TransientLifetimes{program_, ranges_, Which::all}, free, 0, FitPolicy::smallest);
+    auto placed = place(TransientLifetimes{program_, ranges_, Which::all}, free, 0, FitPolicy::smallest);
+    const auto min = min_ends();
+    for (const std::size_t r : regions_of_device) {
+        // Fixed buffers do not count: with them, more layers would allow more holes.
+        const auto live = min[r] - round_up_to_page(fixed_[r]);
+        const auto enough = min[r] + std::max(live / bytes_for_one_of_holes, small_holes);
+        if (placed.ends[r] > enough) {
+            pack(r, enough, placed);
+        }
+    }
+    return placed;
 }
 
 PlacedBuffers BufferPlacer::apart(const RegionSizes& ends) const {
@@ -92,6 +111,54 @@ std::vector<FreeList> BufferPlacer::free_after_fixed() const {
         free.emplace_back(round_up_to_page(end));
     }
     return free;
+}
+
+RegionSizes BufferPlacer::min_ends() const {
+    std::vector<RegionSizes> change(program_.ops.size() + 1);
+    for (std::size_t b = 0; b < ranges_.size(); ++b) {
+        if (is_placed(b)) {
+            change[ranges_[b].first][regions_[b]] += room_[b].bytes;
+            change[ranges_[b].last + 1][regions_[b]] -= room_[b].bytes;
+        }
+    }
+    RegionSizes now{};
+    RegionSizes max{};
+    for (const auto& by_region : change) {
+        for (std::size_t r = 0; r < num_regions; ++r) {
+            now[r] += by_region[r];
+            max[r] = std::max(max[r], now[r]);
+        }
+    }
+    for (std::size_t r = 0; r < num_regions; ++r) {
+        max[r] += round_up_to_page(fixed_[r]);
+    }
+    return max;
+}
+
+void BufferPlacer::pack(std::size_t region, std::int64_t enough, PlacedBuffers& placed) const {
+    std::vector<std::size_t> indices;
+    std::vector<BufferToPack> buffers;
+    for (std::size_t b = 0; b < ranges_.size(); ++b) {
+        if (regions_[b] == region && is_placed(b)) {
+            indices.push_back(b);
+            buffers.push_back({ranges_[b], room_[b].bytes, room_[b].alignment});
+        }
+    }
+    const auto packed = pack_buffers(std::move(buffers), round_up_to_page(fixed_[region]), enough);
+    // A packing is better or worse by chance. With the same holes for all, memory grows evenly with what
+    // lives.
+    const auto end = round_up_to_page(std::max(packed.end, enough));
+    if (end < placed.ends[region]) {
+        placed.ends[region] = end;
+        for (std::size_t i = 0; i < indices.size(); ++i) {
+            placed.offsets[indices[i]] = packed.offsets[i];
+        }
+    }
+}
+
+bool BufferPlacer::is_placed(std::size_t buffer) const {
+    return program_.buffers[buffer].lifetime == Lifetime::transient && ranges_[buffer].first >= 0 &&
+           room_[buffer].bytes > 0;
 }
 
 PlacedBuffers BufferPlacer::place(const TransientLifetimes& lives,

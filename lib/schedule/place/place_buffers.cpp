@@ -113,9 +113,11 @@ void place_buffers(Program& program) {
         const BufferPlacer by_region{program, ranges, room, fixed, regions};
         roomy.push_back(by_region.apart(by_region.close().ends));
     }
+    const auto min = by_arena.min_ends();
     const auto is_worth_it = [&](const PlacedBuffers& placed, std::size_t a) {
         const auto share = bytes_for_one_more[a];
-        const auto max = share > 0 ? close.ends[a] + (close.ends[a] - fixed[a]) / share : -1;
+        const auto base = tier_of_arena(a) == spec::Tier::host ? close.ends[a] : min[a];
+        const auto max = share > 0 ? std::max(close.ends[a], base + (base - fixed[a]) / share) : -1;
         return placed.ends[a] - (a == host_arena ? placed.ends[of_passes] : 0) <= max;
     };
     bool is_served = !roomy.empty();

@@ -36,9 +36,11 @@ std::int64_t alignment_of(std::int64_t bytes);
 /// Lanes run ahead of the list, so two buffers with disjoint live ranges may be needed at the same time.
 /// derive_dependencies, which must run later, orders them by their bytes. Where transfers and collectives
 /// that could begin immediately need memory, a buffer gets the bytes that have been free for the longest
-/// time. Such a placement is used only if its additional transient memory is at most an eighth on the host,
-/// and a 32nd in the shared part of the device. The rest of the device is used by compute ops, which run in
-/// order: its buffers are placed as densely as possible, which also improves cache use.
+/// time. Such a placement is used only if it exceeds a dense one by at most an eighth on the host (apart from
+/// the region of passes), and in the shared part of the device the largest sum of live transient bytes by a
+/// 36th. The rest of the device is used by compute ops, which run in order: its buffers are placed as densely
+/// as possible, which also improves cache use. Best fit in list order is tried first; if it leaves holes of
+/// more than a 40th on the device, its buffers are packed again (see BufferPlacer::close).
 void place_buffers(Program& program);
 
 }  // namespace ziggurat::schedule

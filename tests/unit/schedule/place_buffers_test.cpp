@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
 #include "schedule/build_program.hpp"
+#include "tests/support/llama_pipeline.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::schedule {
@@ -140,7 +142,7 @@ struct Kind {
 
 const Kind of_device{.tier = spec::Tier::device, .op = OpKind::compute, .arena = 0, .one_more_of = 0};
 const Kind shared_on_device{
-    .tier = spec::Tier::device, .op = OpKind::all_gather, .arena = 3, .one_more_of = 32};
+    .tier = spec::Tier::device, .op = OpKind::all_gather, .arena = 3, .one_more_of = 36};
 const Kind of_host{.tier = spec::Tier::host, .op = OpKind::compute, .arena = 1, .one_more_of = 8};
 
 /// Returns a large buffer, then small ones, each alone; the list is long enough for all lifetimes.
@@ -288,6 +290,52 @@ TEST(PlaceBuffers, StaysCloseToTheMostThatLivesAtOnce) {
         expect_no_overlap(program);
         EXPECT_LT(static_cast<double>(program.tier_bytes(spec::Tier::device)),
                   1.03 * static_cast<double>(max_live(program)));
+    }
+}
+
+/// Returns the largest sum of live bytes of an arena, with the end of the buffers that are always live.
+std::int64_t max_live_in(const Program& program, std::size_t arena) {
+    const auto ranges = live_ranges(program);
+    std::vector<std::int64_t> change(program.ops.size() + 1);
+    std::int64_t fixed = 0;
+    for (std::size_t b = 0; b < ranges.size(); ++b) {
+        const auto& buffer = program.buffers[b];
+        if (arena_of(buffer) != arena || (buffer.lifetime == Lifetime::transient && ranges[b].first < 0)) {
+            continue;
+        }
+        if (buffer.lifetime != Lifetime::transient) {
+            fixed = std::max(fixed, buffer.offset + buffer.bytes);
+            continue;
+        }
+        change[static_cast<std::size_t>(ranges[b].first)] += buffer.bytes;
+        change[static_cast<std::size_t>(ranges[b].last) + 1] -= buffer.bytes;
+    }
+    std::partial_sum(change.begin(), change.end(), change.begin());
+    return fixed + std::ranges::max(change);
+}
+
+// Micro-batches of a pipeline allocate and release activations in different orders. In list order, best fit
+// leaves holes of 3 to 9 % here.
+TEST(PlaceBuffers, LeavesAtMostThreePercentOfHolesInPipelines) {
+    using Recompute = spec::RecomputeKind;
+    using Schedule = spec::PipelineSchedule;
+    const std::vector<std::pair<test::PipelineShape, int>> shapes_and_stages{
+        {{Schedule::one_f_one_b, 4, 16, 1, Recompute::selective, 2}, 1},
+        {{Schedule::one_f_one_b, 4, 16, 1, Recompute::selective, 2}, 8},
+        {{Schedule::one_f_one_b, 4, 16, 1, Recompute::full, 2}, 8},
+        {{Schedule::interleaved, 4, 8, 2, Recompute::selective, 4}, 7},
+        {{Schedule::interleaved, 4, 4, 5, Recompute::selective, 4}, 3},
+        {{Schedule::interleaved, 4, 16, 2, Recompute::selective, 4}, 8}};
+    for (const auto& [shape, stage] : shapes_and_stages) {
+        const auto spec = test::llama_pipeline(test::llama_8b, shape);
+        const auto program = build_placed(spec, ModelLayout{spec, stage * shape.tensor}, Variant::train);
+
+        expect_no_overlap(program);
+        for (const std::size_t arena : {0, 3}) {
+            const auto live = static_cast<double>(max_live_in(program, arena));
+            EXPECT_LT(static_cast<double>(program.arena_bytes[arena]), 1.03 * live)
+                << shape.stages << " stages, stage " << stage << ", arena " << arena;
+        }
     }
 }
 
