@@ -22,6 +22,10 @@ namespace {
 using schedule::OpKind;
 using schedule::Program;
 
+Json text_or_null(const std::string& text) {
+    return text.empty() ? Json(nullptr) : Json(text);
+}
+
 Json known(double value) {
     return value > 0 ? Json(value) : Json(nullptr);
 }
@@ -126,7 +130,7 @@ Json wear_json(const plan::MemoryReport& memory, const spec::RunSpec& run) {
             {"endurance_steps", known(static_cast<double>(run.tiers.endurance_bytes) / wear.bytes_per_step)}};
 }
 
-/// Returns the fields of `plan --time --json`, and what bounds the step; null if rates are missing.
+/// Returns the fields of `plan --time --json` and the critical path in words; null without rates.
 Json planned_time_json(const spec::RunSpec& run, const spec::MachineSpec& machine) {
     if (!plan::missing_rates(run, machine).empty()) {
         return nullptr;
@@ -134,12 +138,9 @@ Json planned_time_json(const spec::RunSpec& run, const spec::MachineSpec& machin
     const auto time = plan::planned_time(run, machine);
     auto json = Json::parse(plan::time_as_json(time, run, machine));
     json["train_s"] = time.step_seconds * static_cast<double>(run.train.steps);
-    json["bound_by"] = plan::bound_text(time);
+    json["bound_words"] = plan::bound_words(time);
+    json["hidden_words"] = text_or_null(plan::hidden_words(time));
     return json;
-}
-
-Json text_or_null(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ def gives_as_json_all_that_it_prints(place):
     printed = place.says(0, *words)
     timed = json.loads(place.says(0, *words, "--time", "--json").splitlines()[-1])
     expect(timed.items() <= planned["time"].items(), "the time is that of --time", (timed, planned["time"]))
-    expect(f"bound by  {planned['time']['bound_by']}\n" in printed, "what bounds a step", printed)
+    expect(f"bound by  {planned['time']['bound_words']}\n" in printed, "what bounds a step", printed)
     expect(planned["memory"]["verdict"] in printed and planned["memory"]["fits"], "the verdict", printed)
     expect(f"rank 0 executes {planned['program']['ops']:,} ops" in printed, "the ops of rank 0", printed)
 
@@ -184,7 +184,7 @@ def gives_as_json_all_that_it_prints(place):
 
     pages = documented("CHECK.md") | documented("PLAN.md")
     names = names_of(planned) | names_of(ranks[0]) | names_of(short) | names_of(wrong)
-    maps = ("time.stages[].lanes", "time.stages[].path")
+    maps = ("time.stages[].lanes", "time.stages[].path", "time.mfu_by_convention")
     names = {next((of for of in maps if name.startswith(of + ".")), name) for name in names}
     expect(names <= pages, "decks/PLAN.md or CHECK.md has every field", names - pages)
     expect(documented("PLAN.md") <= names | {"time", "wear", "working_memory", "program"}, "decks/PLAN.md has no other field",
