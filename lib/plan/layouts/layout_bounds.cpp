@@ -7,8 +7,6 @@
 #include "layout/mesh.hpp"
 #include "plan/cost/collective_cost.hpp"
 #include "plan/simulator/stage_time.hpp"
-#include "schedule/model_layout.hpp"
-#include "schedule/volumes/saved_activations.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -28,10 +26,6 @@ spec::RunSpec small_run(const spec::RunSpec& spec, LayoutChoice choice, std::int
     return made;
 }
 
-std::int64_t share_of_device(std::int64_t bytes, const spec::Home& home) {
-    return static_cast<std::int64_t>(static_cast<double>(bytes) * home.device);
-}
-
 }  // namespace
 
 LayoutBounds::LayerWork LayoutBounds::measured(const LayoutChoice& choice) const {
@@ -44,9 +38,6 @@ LayoutBounds::LayerWork LayoutBounds::measured(const LayoutChoice& choice) const
     work.backward = of_two.backward[0] - of_one.backward[0];
     work.others_forward = std::max(0.0, of_one.forward[0] - work.forward);
     work.others_backward = std::max(0.0, of_one.backward[0] - work.backward);
-    const schedule::ModelLayout model{one, 0};
-    const auto kept = schedule::kept_by_formula(one, model, schedule::UnitId{1});
-    work.kept_bytes = schedule::kept_bytes(kept, one);
     return work;
 }
 
@@ -98,21 +89,14 @@ double LayoutBounds::collective_seconds_of_step(const spec::RunSpec& run) const 
            seconds(schedule::OpKind::all_gather, spec::element_bytes(run.precision.compute));
 }
 
-LayoutBound LayoutBounds::of(const LayoutChoice& choice) {
-    const auto& work = work_of(choice);
+double LayoutBounds::step_seconds(const LayoutChoice& choice) {
     const auto run = with_layout(spec_, choice, space_);
-    LayoutBound bound;
-    bound.step_seconds = std::max(slot_seconds(choice, work, static_cast<double>(run.train.micro_batches)),
-                                  collective_seconds_of_step(run));
-    const auto state = layout::count_state_bytes(run);
-    const auto in_flight = std::min<std::int64_t>(choice.stages, run.train.micro_batches);
-    const auto of_stage = spec_.model.layers / choice.stages;
-    const auto& tiers = spec_.tiers;
-    bound.device_bytes = share_of_device(state.parameters, tiers.parameters) +
-                         share_of_device(state.gradients, tiers.gradients) +
-                         share_of_device(state.optimizer, tiers.optimizer) +
-                         share_of_device(in_flight * of_stage * work.kept_bytes, tiers.activations);
-    return bound;
+    return std::max(slot_seconds(choice, work_of(choice), static_cast<double>(run.train.micro_batches)),
+                    collective_seconds_of_step(run));
+}
+
+std::int64_t LayoutBounds::device_bytes(const LayoutChoice& choice) {
+    return memory_.device_bytes(with_layout(spec_, choice, space_));
 }
 
 }  // namespace ziggurat::plan

@@ -7,33 +7,30 @@
 
 #include "plan/cost/rates.hpp"
 #include "plan/layouts/layout_choice.hpp"
+#include "plan/layouts/memory_bounds.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::plan {
 
-struct LayoutBound {
-    double step_seconds = 0;        ///< a step takes no less
-    std::int64_t device_bytes = 0;  ///< the fullest rank's device needs no less
-};
-
 /// Bounds of the layouts of one run.
 ///
 /// A step takes at least as long as its slots without waits, and at least as long as the sums of gradients
-/// and the gathers of updated parameters over the data axis. A device holds at least an even share of the
-/// state that is at home there, and the activations of the first stage.
+/// and the gathers of updated parameters over the data axis. MemoryBounds returns those of the memory.
 class LayoutBounds {
   public:
     LayoutBounds(const spec::RunSpec& spec, const Rates& rates, const spec::LayoutSpace& space = {})
         : spec_{spec}, rates_{rates}, space_{space} {}
 
-    LayoutBound of(const LayoutChoice& choice);
+    /// Returns the seconds that a step takes at least.
+    double step_seconds(const LayoutChoice& choice);
+    /// Returns the bytes that the fullest rank's device needs at least.
+    std::int64_t device_bytes(const LayoutChoice& choice);
 
   private:
     /// Work of a layer and of all other units for one micro-batch.
     struct LayerWork {
         double forward = 0, backward = 0;
         double others_forward = 0, others_backward = 0;
-        std::int64_t kept_bytes = 0;  ///< activations that a layer saves
     };
     using Key = std::tuple<int, std::int64_t, spec::RecomputeKind>;
 
@@ -46,6 +43,7 @@ class LayoutBounds {
     const Rates& rates_;
     spec::LayoutSpace space_;
     std::map<Key, LayerWork> known_;
+    MemoryBounds memory_;
 };
 
 }  // namespace ziggurat::plan

@@ -44,8 +44,8 @@ class Search {
         : spec_{spec}, machine_{machine}, space_{space}, limits_{limits}, watch_{watch} {}
 
     LayoutSearch run() {
-        for (const auto& [choice, bound] : by_bound()) {
-            if (is_complete() && bound.step_seconds >= made_.best.back().time.step_seconds) {
+        for (const auto& [choice, at_least] : by_bound()) {
+            if (is_complete() && at_least >= made_.best.back().time.step_seconds) {
                 ++made_.too_slow;
             } else if (made_.timed >= limits_.timed || footprints_ >= limits_.footprints) {
                 ++made_.left_out;
@@ -55,7 +55,7 @@ class Search {
         }
         if (made_.best.empty() && !made_.smallest && least_) {
             --made_.too_large;
-            plan(least_->choice);
+            plan(*least_);
         }
         return std::move(made_);
     }
@@ -63,7 +63,7 @@ class Search {
   private:
     struct Bounded {
         LayoutChoice choice;
-        LayoutBound bound;
+        double step_seconds = 0;
     };
 
     bool is_complete() const { return made_.best.size() >= limits_.wanted; }
@@ -75,17 +75,18 @@ class Search {
         std::vector<Bounded> bounded;
         for (const auto& choice : all_layouts(spec_, space_)) {
             ++made_.all;
-            const auto bound = bounds.of(choice);
-            if (bound.device_bytes > limit) {
+            const auto bytes = bounds.device_bytes(choice);
+            if (bytes > limit) {
                 ++made_.too_large;
-                if (!least_ || bound.device_bytes < least_->bound.device_bytes) {
-                    least_ = {choice, bound};
+                if (!least_ || bytes < least_bytes_) {
+                    least_ = choice;
+                    least_bytes_ = bytes;
                 }
             } else {
-                bounded.push_back({choice, bound});
+                bounded.push_back({choice, bounds.step_seconds(choice)});
             }
         }
-        std::ranges::stable_sort(bounded, {}, [](const Bounded& one) { return one.bound.step_seconds; });
+        std::ranges::stable_sort(bounded, {}, &Bounded::step_seconds);
         return bounded;
     }
 
@@ -122,7 +123,8 @@ class Search {
     const spec::LayoutSpace& space_;
     const SearchLimits& limits_;
     const Watch& watch_;
-    std::optional<Bounded> least_;  ///< of those whose bound does not fit
+    std::optional<LayoutChoice> least_;  ///< of those whose bound does not fit, the one with the least bound
+    std::int64_t least_bytes_ = 0;
     std::int64_t footprints_ = 0;
     LayoutSearch made_;
 };
