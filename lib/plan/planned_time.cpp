@@ -48,6 +48,15 @@ StageSlots with_messages(StageSlots slots, const spec::RunSpec& spec, int stage,
 
 }  // namespace
 
+PipelineTimes pipeline_of(const spec::RunSpec& spec, std::vector<StageSlots> stages, const Rates& rates) {
+    for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+        stages[stage] = with_messages(std::move(stages[stage]), spec, static_cast<int>(stage), rates);
+    }
+    return pipeline_times({spec.parallel.pipeline_schedule, spec.parallel.stages,
+                           spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
+                          stages);
+}
+
 PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     const auto rates = rates_of(spec, machine);
     const auto kinds = stages_of_each_kind(spec);
@@ -57,16 +66,17 @@ PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& mac
         made.stages.push_back({kinds[kind], stage_time(spec, ranks[kind], rates)});
     }
     std::vector<StageSlots> slots;
-    const auto kind_of = kind_of_each_stage(spec, kinds);
-    for (int stage = 0; stage < spec.parallel.stages; ++stage) {
-        slots.push_back(with_messages(made.stages[kind_of[static_cast<std::size_t>(stage)]].time.slots, spec,
-                                      stage, rates));
+    for (const auto kind : kind_of_each_stage(spec, kinds)) {
+        slots.push_back(made.stages[kind].time.slots);
     }
-    made.pipeline =
-        pipeline_times({spec.parallel.pipeline_schedule, spec.parallel.stages, spec.parallel.chunks_per_stage,
-                        static_cast<int>(spec.train.micro_batches)},
-                       slots);
+    made.pipeline = pipeline_of(spec, std::move(slots), rates);
     made.step_seconds = made.pipeline.step_seconds;
+    for (const auto& stage : made.stages) {
+        // Slots of few micro-batches can hide work of which a whole step has too much.
+        for (const auto& [lane, seconds] : stage.time.lanes) {
+            made.step_seconds = std::max(made.step_seconds, seconds);
+        }
+    }
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
         made.stages[kind].idle_seconds = made.pipeline.idle_seconds.at(static_cast<std::size_t>(kinds[kind]));
         if (made.stages[kind].idle_seconds < made.bound().idle_seconds) {

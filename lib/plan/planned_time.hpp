@@ -33,6 +33,11 @@ struct PlannedTime {
 /// stage are assumed to take the same time.
 PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& machine);
 
+/// Runs the stages of a run against each other.
+///
+/// \param stages  by stage, with the bytes of messages in place of their seconds, as stage_time returns them
+PipelineTimes pipeline_of(const spec::RunSpec& spec, std::vector<StageSlots> stages, const Rates& rates);
+
 /// Returns the seconds of a step from a simulation of the programs of all ranks, op by op.
 ///
 /// It takes a time and memory that grow with ranks, layers and micro-batches: for small runs.

@@ -2,43 +2,60 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "layout/counts.hpp"
 #include "layout/mesh.hpp"
+#include "layout/stage_layers.hpp"
 #include "plan/cost/collective_cost.hpp"
+#include "plan/layouts/small_run.hpp"
+#include "plan/planned_time.hpp"
 #include "plan/simulator/stage_time.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
-/// Returns a run of one or two layers on the tensor ranks of one stage, with all state on the device.
-spec::RunSpec small_run(const spec::RunSpec& spec, LayoutChoice choice, std::int64_t layers) {
-    choice.stages = choice.chunks = choice.data = 1;
-    choice.zero = 0;
-    auto made = with_layout(spec, choice);
-    made.parallel.ranks = choice.tensor * spec.parallel.context;
-    made.model.layers = layers;
-    made.train.micro_batches = 3;  // the middle one neither begins nor ends a step
-    made.train.global_batch = made.train.micro_batches * choice.micro_batch;
-    made.tiers.parameters = made.tiers.gradients = made.tiers.optimizer = made.tiers.activations = {};
-    made.tiers.tiles.clear();
-    made.sharding.reduce = spec::ReducePlan::at_end;
-    return made;
+using schedule::OpKind;
+
+constexpr std::int64_t gradient_bytes = 4;
+
+/// Slots of plans are up to half a percent shorter than those of small runs.
+constexpr double certain_share = 0.99;
+
+/// True if the sums of gradients and the gathers of parameters are those of a step, not of a micro-batch.
+bool sums_at_end(const spec::RunSpec& run) {
+    return run.sharding.parameters == 1 && run.sharding.reduce == spec::ReducePlan::at_end;
 }
 
 }  // namespace
 
+LayoutBounds::LayoutBounds(const spec::RunSpec& spec, const Rates& rates, const spec::LayoutSpace& space)
+    : spec_{spec},
+      rates_{rates},
+      space_{space},
+      parameters_{layout::count_parameters(spec.model)},
+      trained_{layout::count_trained(spec)} {}
+
 LayoutBounds::LayerWork LayoutBounds::measured(const LayoutChoice& choice) const {
-    const auto one = small_run(spec_, choice, 1);
-    const auto two = small_run(spec_, choice, 2);
-    const auto of_one = stage_time(one, 0, rates_).slots;
-    const auto of_two = stage_time(two, 0, rates_).slots;
+    const auto run = with_layout(spec_, choice, space_);
+    const auto one = stage_time(small_run(run, 1, 1, 1), 0, rates_).slots;
+    const auto two = stage_time(small_run(run, 1, 2, 1), 0, rates_).slots;
     LayerWork work;
-    work.forward = of_two.forward[0] - of_one.forward[0];
-    work.backward = of_two.backward[0] - of_one.backward[0];
-    work.others_forward = std::max(0.0, of_one.forward[0] - work.forward);
-    work.others_backward = std::max(0.0, of_one.backward[0] - work.backward);
+    work.layer = {two.forward[0] - one.forward[0], two.backward[0] - one.backward[0]};
+    work.others = {one.forward[0] - work.layer.forward, one.backward[0] - work.layer.backward};
     return work;
+}
+
+LayoutBounds::EndsWork LayoutBounds::measured_ends(const LayoutChoice& choice, const LayerWork& work) const {
+    const auto run = small_run(with_layout(spec_, choice, space_), 2, 1, 1);
+    const auto last_rank = layout::Mesh{run.parallel}.neighbour(spec::Axis::pipeline, 0, 1);
+    const auto first = stage_time(run, 0, rates_).slots;
+    const auto last = stage_time(run, last_rank, rates_).slots;
+    EndsWork ends;
+    ends.first = {first.forward[0] - work.layer.forward, first.backward[0] - work.layer.backward};
+    ends.last = {last.forward[0] - work.layer.forward, last.backward[0] - work.layer.backward};
+    ends.to_next = first.to_next;
+    ends.to_previous = last.to_previous;
+    return ends;
 }
 
 const LayoutBounds::LayerWork& LayoutBounds::work_of(const LayoutChoice& choice) {
@@ -47,52 +64,120 @@ const LayoutBounds::LayerWork& LayoutBounds::work_of(const LayoutChoice& choice)
     return known != known_.end() ? known->second : known_.emplace(key, measured(choice)).first->second;
 }
 
+const LayoutBounds::EndsWork& LayoutBounds::ends_of(const LayoutChoice& choice) {
+    const Key key{choice.tensor, choice.micro_batch, choice.recompute};
+    const auto known = known_ends_.find(key);
+    return known != known_ends_.end()
+               ? known->second
+               : known_ends_.emplace(key, measured_ends(choice, work_of(choice))).first->second;
+}
+
 /// Returns the seconds of the slots of the slowest stage, and of those before and after them.
 double LayoutBounds::slot_seconds(const LayoutChoice& choice,
                                   const LayerWork& work,
                                   double micro_batches) const {
     const auto stages = static_cast<double>(choice.stages);
     const auto layers = static_cast<double>(spec_.model.layers);
-    const double of_layer = work.forward + work.backward;
-    const double of_others = work.others_forward + work.others_backward;
     // The slowest stage does at least an even share of all work, and the work of whole layers.
+    const double share = (layers * work.layer.sum() + work.others.sum()) / stages;
     const double max_layers_of_stage = std::ceil(layers / stages);
-    const double slowest = std::max((layers * of_layer + of_others) / stages, max_layers_of_stage * of_layer);
+    const double slowest =
+        choice.stages == 1 ? share : std::max(share, max_layers_of_stage * work.layer.sum());
     // A micro-batch passes all other stages before and after the slowest one works; chunks shorten it.
-    const double bubble = std::max(0.0, layers - max_layers_of_stage) * of_layer / choice.chunks;
+    const double bubble = std::max(0.0, layers - max_layers_of_stage) * work.layer.sum() / choice.chunks;
     return micro_batches * slowest + bubble;
 }
 
-/// Returns the seconds of the collectives over the data axis, one after the other.
+/// Returns the seconds of the collectives of a step over the data axis, one after the other.
 ///
-/// A rank has an even share of the parameters.
-double LayoutBounds::collective_seconds_of_step(const spec::RunSpec& run) const {
+/// \param parameters  of a rank, before they are sharded over the data axis
+double LayoutBounds::collective_seconds_of_step(const spec::RunSpec& run, double parameters) const {
     const auto& sharding = run.sharding;
     if (run.parallel.data == 1) {
         return 0;
     }
     const layout::Mesh mesh{run.parallel};
     const auto shape = group_shape({"data", mesh.group(spec::Axis::data, 0), 0}, rates_.ranks_per_node);
-    const auto parameters =
-        layout::count_trained(run) / (std::int64_t{run.parallel.tensor} * run.parallel.stages);
-    const auto seconds = [&](schedule::OpKind kind, std::int64_t element_bytes) {
-        return collective_seconds(kind, parameters * element_bytes, shape, rates_);
+    const auto seconds = [&](OpKind kind, std::int64_t element_bytes) {
+        return collective_seconds(kind, static_cast<std::int64_t>(parameters) * element_bytes, shape, rates_);
     };
-    constexpr std::int64_t gradient_bytes = 4;
     if (sharding.optimizer == 1) {
-        return seconds(schedule::OpKind::all_reduce, gradient_bytes);
+        return seconds(OpKind::all_reduce, gradient_bytes);
     }
-    const double reductions = sharding.reduce == spec::ReducePlan::each_microbatch
-                                  ? static_cast<double>(run.train.micro_batches)
-                                  : 1;
-    return reductions * seconds(schedule::OpKind::reduce_scatter, gradient_bytes) +
-           seconds(schedule::OpKind::all_gather, spec::element_bytes(run.precision.compute));
+    const auto micro_batches = static_cast<double>(run.train.micro_batches);
+    const double reductions = sharding.reduce == spec::ReducePlan::each_microbatch ? micro_batches : 1;
+    // A pass gathers sharded parameters again unless they stay gathered for the step.
+    const bool gathers_each = sharding.parameters > 1 && sharding.leases == spec::LeaseSpan::pass;
+    const double gathers = gathers_each && sharding.secondary == 0 ? micro_batches : 1;
+    return reductions * seconds(OpKind::reduce_scatter, gradient_bytes) +
+           gathers * seconds(OpKind::all_gather, spec::element_bytes(run.precision.compute));
 }
 
 double LayoutBounds::step_seconds(const LayoutChoice& choice) {
     const auto run = with_layout(spec_, choice, space_);
+    const auto parameters = static_cast<double>(trained_ / run.parallel.tensor / run.parallel.stages);
     return std::max(slot_seconds(choice, work_of(choice), static_cast<double>(run.train.micro_batches)),
-                    collective_seconds_of_step(run));
+                    collective_seconds_of_step(run, parameters));
+}
+
+/// Returns the seconds of a step's collectives that no slots of the planned micro-batches can hide.
+double LayoutBounds::exposed_seconds(const spec::RunSpec& run,
+                                     double layers,
+                                     int stage,
+                                     const StageSlots& slots) const {
+    if (!sums_at_end(run) || trained_ != parameters_.total) {
+        return 0;
+    }
+    double parameters = layers * static_cast<double>(parameters_.layer);
+    parameters += stage == 0 ? static_cast<double>(parameters_.embedding) : 0;
+    parameters += stage == run.parallel.stages - 1 ? static_cast<double>(parameters_.head) : 0;
+    double passes = 0;
+    for (std::size_t chunk = 0; chunk < slots.forward.size(); ++chunk) {
+        passes += slots.forward[chunk] + slots.backward[chunk];
+    }
+    const auto built = static_cast<double>(std::min(run.train.micro_batches, micro_batches_at_rest));
+    return std::max(0.0, collective_seconds_of_step(run, parameters / run.parallel.tensor) - built * passes);
+}
+
+/// Returns the slots of all stages without waits for state.
+std::vector<StageSlots> LayoutBounds::slots_of(const LayoutChoice& choice, const spec::RunSpec& run) {
+    const auto& work = work_of(choice);
+    const auto ends = choice.stages == 1 ? EndsWork{.first = {}, .last = work.others} : ends_of(choice);
+    const auto layers = layout::stage_layers(run);
+    const auto num_stages = static_cast<std::size_t>(run.parallel.stages);
+    std::vector<StageSlots> stages(num_stages);
+    for (std::size_t at = 0; at < layers.size(); ++at) {
+        auto& slots = stages[at % num_stages];
+        const auto count = static_cast<double>(layers[at]);
+        auto forward = count * work.layer.forward;
+        auto backward = count * work.layer.backward;
+        if (at == 0) {
+            forward += ends.first.forward;
+            backward += ends.first.backward;
+        }
+        if (at + 1 == layers.size()) {
+            forward += ends.last.forward;
+            backward += ends.last.backward;
+        }
+        slots.forward.push_back(std::max(0.0, forward));
+        slots.backward.push_back(std::max(0.0, backward));
+        slots.to_next = ends.to_next;
+        slots.to_previous = ends.to_previous;
+    }
+    for (std::size_t stage = 0; stage < num_stages; ++stage) {
+        double count = 0;
+        for (std::size_t at = stage; at < layers.size(); at += num_stages) {
+            count += static_cast<double>(layers[at]);
+        }
+        stages[stage].others = exposed_seconds(run, count, static_cast<int>(stage), stages[stage]);
+    }
+    return stages;
+}
+
+double LayoutBounds::pipeline_seconds(const LayoutChoice& choice) {
+    const auto run = with_layout(spec_, choice, space_);
+    return std::max(step_seconds(choice),
+                    certain_share * pipeline_of(run, slots_of(choice, run), rates_).step_seconds);
 }
 
 std::int64_t LayoutBounds::device_bytes(const LayoutChoice& choice) {

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
+#include <queue>
 #include <utility>
+#include <vector>
 
 #include "base/text/units.hpp"
 #include "plan/layouts/layout_bounds.hpp"
@@ -34,6 +38,48 @@ Footprint footprint_of_ends(const spec::RunSpec& run, const spec::MachineSpec& m
     return larger;
 }
 
+/// Layouts in the order of their bounds. Bounds of the pipeline are computed when they are needed.
+class LayoutQueue {
+  public:
+    struct Bounded {
+        LayoutChoice choice;
+        double step_seconds = 0;
+        std::int64_t index = 0;  ///< orders layouts with equal bounds
+        bool is_close = false;   ///< the bound is that of the pipeline
+    };
+
+    explicit LayoutQueue(LayoutBounds& bounds) : bounds_{bounds} {}
+
+    void add(const LayoutChoice& choice) {
+        queue_.push({choice, bounds_.step_seconds(choice), std::ssize(queue_), false});
+    }
+
+    /// Removes the next layout with a bound below `max` and returns it; nullopt if none is below.
+    std::optional<LayoutChoice> next(double max) {
+        while (!queue_.empty() && queue_.top().step_seconds < max) {
+            auto first = queue_.top();
+            queue_.pop();
+            if (first.is_close) {
+                return first.choice;
+            }
+            first.step_seconds = bounds_.pipeline_seconds(first.choice);
+            first.is_close = true;
+            queue_.push(first);
+        }
+        return std::nullopt;
+    }
+
+  private:
+    struct IsLater {
+        bool operator()(const Bounded& one, const Bounded& other) const {
+            return std::pair{one.step_seconds, one.index} > std::pair{other.step_seconds, other.index};
+        }
+    };
+
+    LayoutBounds& bounds_;
+    std::priority_queue<Bounded, std::vector<Bounded>, IsLater> queue_;
+};
+
 class Search {
   public:
     Search(const spec::RunSpec& spec,
@@ -41,53 +87,58 @@ class Search {
            const spec::LayoutSpace& space,
            const SearchLimits& limits,
            const Watch& watch)
-        : spec_{spec}, machine_{machine}, space_{space}, limits_{limits}, watch_{watch} {}
+        : spec_{spec},
+          machine_{machine},
+          space_{space},
+          limits_{limits},
+          watch_{watch},
+          rates_{rates_of(spec, machine)},
+          bounds_{spec_, rates_, space_},
+          queue_{bounds_} {}
 
     LayoutSearch run() {
-        for (const auto& [choice, at_least] : by_bound()) {
-            if (is_complete() && at_least >= made_.best.back().time.step_seconds) {
-                ++made_.too_slow;
-            } else if (made_.timed >= limits_.timed || footprints_ >= limits_.footprints) {
-                ++made_.left_out;
-            } else {
-                plan(choice);
+        fill_queue();
+        while (made_.timed < limits_.timed && footprints_ < limits_.footprints) {
+            const auto next = queue_.next(slowest_wanted());
+            if (!next) {
+                break;
             }
+            plan(*next);
         }
-        if (made_.best.empty() && !made_.smallest && least_) {
+        // All others are slower, or there is no more work to spend on them.
+        const bool is_done = !queue_.next(slowest_wanted());
+        (is_done ? made_.too_slow : made_.left_out) = made_.all - made_.too_large - made_.timed;
+        if (made_.best.empty() && !made_.smallest && smallest_) {
             --made_.too_large;
-            plan(*least_);
+            plan(*smallest_);
         }
         return std::move(made_);
     }
 
   private:
-    struct Bounded {
-        LayoutChoice choice;
-        double step_seconds = 0;
-    };
-
     bool is_complete() const { return made_.best.size() >= limits_.wanted; }
 
-    std::vector<Bounded> by_bound() {
-        const auto rates = rates_of(spec_, machine_);
-        LayoutBounds bounds{spec_, rates, space_};
+    /// Returns the seconds that a layout must be below to be among the fastest.
+    double slowest_wanted() const {
+        return is_complete() ? made_.best.back().time.step_seconds : std::numeric_limits<double>::infinity();
+    }
+
+    void fill_queue() {
         const auto limit = device_limit(spec_, machine_);
-        std::vector<Bounded> bounded;
+        std::int64_t smallest = 0;
         for (const auto& choice : all_layouts(spec_, space_)) {
             ++made_.all;
-            const auto bytes = bounds.device_bytes(choice);
-            if (bytes > limit) {
-                ++made_.too_large;
-                if (!least_ || bytes < least_bytes_) {
-                    least_ = choice;
-                    least_bytes_ = bytes;
-                }
-            } else {
-                bounded.push_back({choice, bounds.step_seconds(choice)});
+            const auto bytes = bounds_.device_bytes(choice);
+            if (bytes <= limit) {
+                queue_.add(choice);
+                continue;
+            }
+            ++made_.too_large;
+            if (!smallest_ || bytes < smallest) {
+                smallest_ = choice;
+                smallest = bytes;
             }
         }
-        std::ranges::stable_sort(bounded, {}, &Bounded::step_seconds);
-        return bounded;
     }
 
     void plan(const LayoutChoice& choice) {
@@ -97,7 +148,7 @@ class Search {
         if (watch_) {
             watch_(1000);
         }
-        if (is_complete() && found.time.step_seconds >= made_.best.back().time.step_seconds) {
+        if (found.time.step_seconds >= slowest_wanted()) {
             return;
         }
         found.footprint = footprint_of_ends(run, machine_, watch_);
@@ -123,8 +174,10 @@ class Search {
     const spec::LayoutSpace& space_;
     const SearchLimits& limits_;
     const Watch& watch_;
-    std::optional<LayoutChoice> least_;  ///< of those whose bound does not fit, the one with the least bound
-    std::int64_t least_bytes_ = 0;
+    Rates rates_;
+    LayoutBounds bounds_;
+    LayoutQueue queue_;
+    std::optional<LayoutChoice> smallest_;  ///< by bounds, of the layouts that do not fit by their bounds
     std::int64_t footprints_ = 0;
     LayoutSearch made_;
 };

@@ -44,7 +44,8 @@ struct SearchLimits {
 /// Returns the `limits.wanted` fastest layouts in `space` that fit.
 ///
 /// Layouts are planned in the order of their lower bounds (LayoutBounds), until the bound of the next one is
-/// above the time of the last wanted one: no other layout is faster then.
+/// above the time of the last wanted one: no other layout is faster then. Two bounds of the time exist; the
+/// closer one is computed for layouts that are next by the other.
 LayoutSearch search_layouts(const spec::RunSpec& spec,
                             const spec::MachineSpec& machine,
                             const spec::LayoutSpace& space = {},

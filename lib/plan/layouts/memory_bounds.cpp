@@ -5,6 +5,7 @@
 
 #include "layout/mesh.hpp"
 #include "layout/stage_layers.hpp"
+#include "plan/layouts/small_run.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/place/place_buffers.hpp"
@@ -19,33 +20,6 @@ using schedule::Buffer;
 using schedule::Lifetime;
 using schedule::MemoryCategory;
 using schedule::Program;
-
-/// Returns a run with `stages` stages of one layer and with all state on the device.
-spec::RunSpec with_one_layer(const spec::RunSpec& run, int stages) {
-    auto made = run;
-    auto& parallel = made.parallel;
-    auto& sharding = made.sharding;
-    const bool is_sharded = sharding.optimizer > 1 || sharding.gradients > 1 || sharding.parameters > 1;
-    parallel.stages = stages;
-    parallel.chunks_per_stage = 1;
-    parallel.pipeline_schedule = spec::PipelineSchedule::one_f_one_b;
-    parallel.stage_layers.clear();
-    parallel.data = is_sharded ? 2 : 1;
-    parallel.ranks = stages * parallel.data * parallel.tensor * parallel.context;
-    made.stages.clear();
-    made.model.layers = stages;
-    made.train.micro_batches = stages + 1;
-    made.train.global_batch = made.train.micro_batches * made.train.micro_batch * parallel.data;
-    for (int* degree : {&sharding.parameters, &sharding.gradients, &sharding.optimizer}) {
-        *degree = std::min(*degree, parallel.data);
-    }
-    sharding.secondary = 0;
-    sharding.sum_group = parallel.data;
-    sharding.reduce = sharding.gradients > 1 ? spec::ReducePlan::each_microbatch : spec::ReducePlan::at_end;
-    made.tiers.parameters = made.tiers.gradients = made.tiers.optimizer = made.tiers.activations = {};
-    made.tiers.tiles.clear();
-    return made;
-}
 
 /// Returns the maximum of live bytes of the device, over the compute ops of layers and of the head.
 ///
@@ -117,7 +91,9 @@ std::int64_t share(std::int64_t bytes, double part) {
 MemoryBounds::StageBytes MemoryBounds::measured(const spec::RunSpec& run, Position position) {
     const int stages = position == Position::only ? 1 : 2;
     const int stage = position == Position::last ? 1 : 0;
-    const auto small = with_one_layer(run, stages);
+    const auto& sharding = run.sharding;
+    const bool is_sharded = sharding.optimizer > 1 || sharding.gradients > 1 || sharding.parameters > 1;
+    const auto small = small_run(run, stages, 1, is_sharded ? 2 : 1);
     const auto rank = layout::Mesh{small.parallel}.neighbour(spec::Axis::pipeline, 0, stage);
     const schedule::ModelLayout model{small, rank};
     const schedule::UnitId layer{stage + 1};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "plan/layouts/layout_bounds.hpp"
 #include "plan/plan_run.hpp"
@@ -63,16 +64,24 @@ TEST(LayoutBounds, AreBelowThePlanOfEveryLayout) {
         const auto rates = rates_of(spec, test::machine_of_two_ranks());
         LayoutBounds bounds{spec, rates};
         double tightest = 0;
+        std::vector<double> ratios;
         for (const auto& choice : all_layouts(spec)) {
             const auto run = with_layout(spec, choice);
             const double bound = bounds.step_seconds(choice);
             const double planned = planned_time(run, test::machine_of_two_ranks()).step_seconds;
             EXPECT_LE(bound, planned * (1 + 1e-9)) << described(choice);
             tightest = std::max(tightest, bound / planned);
+            const double of_pipeline = bounds.pipeline_seconds(choice);
+            EXPECT_GE(of_pipeline, bound) << described(choice);
+            EXPECT_LE(of_pipeline, planned * (1 + 1e-9)) << described(choice);
+            ratios.push_back(of_pipeline / planned);
             const auto footprint = plan_run(run, test::machine_of_two_ranks(), PlannedRanks::first).footprint;
             EXPECT_LE(bounds.device_bytes(choice), footprint.needed[0]) << described(choice);
         }
         EXPECT_GT(tightest, 0.85) << "bounds that are far below the plan prune nothing";
+        const auto middle = ratios.begin() + std::ssize(ratios) / 2;
+        std::ranges::nth_element(ratios, middle);
+        EXPECT_GT(*middle, 0.8) << family;
     }
 }
 
