@@ -21,7 +21,7 @@ constexpr std::int64_t gradient_bytes = 4;
 /// Slots of plans are up to half a percent shorter than those of small runs.
 constexpr double certain_share = 0.99;
 
-/// True if the sums of gradients and the gathers of parameters are those of a step, not of a micro-batch.
+/// True if gradients are summed, and parameters gathered, one time in a step.
 bool sums_at_end(const spec::RunSpec& run) {
     return run.sharding.parameters == 1 && run.sharding.reduce == spec::ReducePlan::at_end;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text/units.hpp"
+#include "plan/layouts/for_each_on_threads.hpp"
 #include "plan/layouts/layout_bounds.hpp"
 #include "plan/plan_run.hpp"
 
@@ -80,6 +81,12 @@ class LayoutQueue {
     std::priority_queue<Bounded, std::vector<Bounded>, IsLater> queue_;
 };
 
+/// Layouts that are planned at the same time: enough for a few threads, and few that are planned in vain.
+constexpr std::int64_t planned_at_once = 4;
+
+/// Work that the progress of a search counts for the time of a layout.
+constexpr std::size_t ops_of_timed = 1000;
+
 class Search {
   public:
     Search(const spec::RunSpec& spec,
@@ -99,18 +106,18 @@ class Search {
     LayoutSearch run() {
         fill_queue();
         while (made_.timed < limits_.timed && footprints_ < limits_.footprints) {
-            const auto next = queue_.next(slowest_wanted());
-            if (!next) {
+            const auto next = next_layouts();
+            if (next.empty()) {
                 break;
             }
-            plan(*next);
+            plan(next);
         }
         // All others are slower, or there is no more work to spend on them.
         const bool is_done = !queue_.next(slowest_wanted());
         (is_done ? made_.too_slow : made_.left_out) = made_.all - made_.too_large - made_.timed;
         if (made_.best.empty() && !made_.smallest && smallest_) {
             --made_.too_large;
-            plan(*smallest_);
+            plan({*smallest_});
         }
         return std::move(made_);
     }
@@ -141,18 +148,63 @@ class Search {
         }
     }
 
-    void plan(const LayoutChoice& choice) {
+    /// Removes the layouts from the queue that are planned next, at the same time.
+    std::vector<LayoutChoice> next_layouts() {
+        const auto left = std::min(limits_.timed - made_.timed, limits_.footprints - footprints_);
+        const auto count = std::clamp<std::int64_t>(left, 0, planned_at_once);
+        std::vector<LayoutChoice> found;
+        while (std::ssize(found) < count) {
+            const auto next = queue_.next(slowest_wanted());
+            if (!next) {
+                break;
+            }
+            found.push_back(*next);
+        }
+        return found;
+    }
+
+    /// Plans layouts on the threads of this machine, and adds the results in order.
+    ///
+    /// Which layouts are planned at the same time does not depend on the number of threads, so all machines
+    /// get the same result.
+    void plan(const std::vector<LayoutChoice>& choices) {
+        const auto max = slowest_wanted();
+        std::vector<Planned> planned(choices.size());
+        for_each_on_threads(choices.size(), [&](std::size_t i) { planned[i] = plan(choices[i], max); });
+        for (auto& each : planned) {
+            add(std::move(each));
+        }
+    }
+
+    /// A layout with its memory, if it was planned.
+    struct Planned {
+        FoundLayout layout;
+        bool has_footprint = false;
+        std::size_t ops = 0;
+    };
+
+    /// Plans the time of a layout, and its memory if it is faster than `max` seconds.
+    Planned plan(const LayoutChoice& choice, double max) const {
         const auto run = with_layout(spec_, choice, space_);
-        FoundLayout found{choice, planned_time(run, machine_), {}};
+        Planned made{{choice, planned_time(run, machine_), {}}};
+        if (made.layout.time.step_seconds < max) {
+            made.layout.footprint =
+                footprint_of_ends(run, machine_, [&](std::size_t ops) { made.ops += ops; });
+            made.has_footprint = true;
+        }
+        return made;
+    }
+
+    void add(Planned planned) {
+        auto& found = planned.layout;
         ++made_.timed;
         if (watch_) {
-            watch_(1000);
+            watch_(ops_of_timed + planned.ops);
         }
-        if (found.time.step_seconds >= slowest_wanted()) {
+        footprints_ += planned.has_footprint ? 1 : 0;
+        if (!planned.has_footprint || found.time.step_seconds >= slowest_wanted()) {
             return;
         }
-        found.footprint = footprint_of_ends(run, machine_, watch_);
-        ++footprints_;
         if (!found.footprint.fits()) {
             ++made_.do_not_fit;
             if (!made_.smallest || found.footprint.total_lack() < made_.smallest->footprint.total_lack()) {
