@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
+#include "plan/layouts/for_each_on_threads.hpp"
 #include "plan/layouts/layout_search.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/report/time_report.hpp"
@@ -47,14 +48,13 @@ std::string row(std::size_t place, const LayoutDeck& found, const spec::MachineS
                        plan::described(found.choice), "", plan::bound_text(found.time));
 }
 
-/// Loads the decks of the layouts, the fastest first.
+/// Loads the decks of the layouts, the fastest first, and plans them on the threads of this machine.
 ///
 /// Layouts that a rule refuses, or of which a stage in the middle does not fit, are left out.
 std::vector<LayoutDeck> as_decks(const PlanOptions& options,
                                  const deck::LoadOptions& load,
                                  const plan::LayoutSearch& search,
-                                 const spec::RunSpec& run,
-                                 std::int64_t& refused) {
+                                 const spec::RunSpec& run) {
     std::vector<LayoutDeck> decks;
     for (const auto& found : search.best) {
         auto overrides = options.overrides;
@@ -63,19 +63,19 @@ std::vector<LayoutDeck> as_decks(const PlanOptions& options,
         }
         LayoutDeck made{
             .choice = found.choice, .deck = deck::load(options.deck, overrides, load), .time = {}};
-        if (!made.deck.ok()) {
-            ++refused;
-            continue;
+        if (made.deck.ok()) {
+            decks.push_back(std::move(made));
         }
-        const auto planned = plan::plan_run(made.deck.run, made.deck.machine, plan::PlannedRanks::first);
-        if (!planned.footprint.fits()) {
-            ++refused;
-            continue;
-        }
-        made.device_bytes = planned.footprint.needed[0];
-        made.time = plan::planned_time(made.deck.run, made.deck.machine);
-        decks.push_back(std::move(made));
     }
+    plan::for_each_on_threads(decks.size(), [&](std::size_t i) {
+        auto& made = decks[i];
+        const auto planned = plan::plan_run(made.deck.run, made.deck.machine, plan::PlannedRanks::first);
+        if (planned.footprint.fits()) {
+            made.device_bytes = planned.footprint.needed[0];
+            made.time = plan::planned_time(made.deck.run, made.deck.machine);
+        }
+    });
+    std::erase_if(decks, [](const LayoutDeck& one) { return one.device_bytes == 0; });
     std::ranges::stable_sort(decks, {}, [](const LayoutDeck& one) { return one.time.step_seconds; });
     return decks;
 }
@@ -121,16 +121,15 @@ int search_and_print(const PlanOptions& options,
     }
     plan::LayoutSearch search;
     std::vector<LayoutDeck> decks;
-    std::int64_t refused = 0;
     double own_seconds = 0;
     {
         const PlanningProgress watched{progress};
         search = plan::search_layouts(run, loaded.machine, {}, {}, watched.watch());
-        decks = as_decks(options, load, search, run, refused);
+        decks = as_decks(options, load, search, run);
         own_seconds = plan::planned_time(run, loaded.machine).step_seconds;
     }
     print(stdout, plan::search_text(search));
-    if (refused > 0) {
+    if (const auto refused = search.best.size() - decks.size(); refused > 0) {
         print(stdout, fmt::format("          {} of the fastest are left out: as decks, a rule refuses them, "
                                   "or a stage in the middle does not fit\n",
                                   refused));
