@@ -18,8 +18,8 @@ using schedule::OpKind;
 
 constexpr std::int64_t gradient_bytes = 4;
 
-/// Slots of plans are up to half a percent shorter than those of small runs.
-constexpr double certain_share = 0.99;
+/// Slots of plans are up to a percent shorter than those of small runs.
+constexpr double certain_share = 0.98;
 
 /// True if gradients are summed, and parameters gathered, one time in a step.
 bool sums_at_end(const spec::RunSpec& run) {
@@ -120,7 +120,9 @@ double LayoutBounds::step_seconds(const LayoutChoice& choice) {
                     collective_seconds_of_step(run, parameters));
 }
 
-/// Returns the seconds of a step's collectives that no slots of the planned micro-batches can hide.
+/// Returns the seconds of a step's collectives that are not hidden by passes.
+///
+/// Sums run with the backward of the last micro-batch, gathers with the forward of the first.
 double LayoutBounds::exposed_seconds(const spec::RunSpec& run,
                                      double layers,
                                      int stage,
@@ -135,8 +137,7 @@ double LayoutBounds::exposed_seconds(const spec::RunSpec& run,
     for (std::size_t chunk = 0; chunk < slots.forward.size(); ++chunk) {
         passes += slots.forward[chunk] + slots.backward[chunk];
     }
-    const auto built = static_cast<double>(std::min(run.train.micro_batches, micro_batches_at_rest));
-    return std::max(0.0, collective_seconds_of_step(run, parameters / run.parallel.tensor) - built * passes);
+    return std::max(0.0, collective_seconds_of_step(run, parameters / run.parallel.tensor) - passes);
 }
 
 /// Returns the slots of all stages without waits for state.

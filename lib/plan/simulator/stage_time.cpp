@@ -35,6 +35,7 @@ using schedule::Program;
 constexpr std::int64_t layers_at_rest = 2;
 constexpr std::int64_t layers_that_move = 12;
 constexpr std::int64_t layers_of_chunk_that_move = 4;
+constexpr std::int64_t micro_batches_at_rest = 3;
 constexpr std::int64_t micro_batches_that_move = 6;
 
 /// Returns the middle of some values, or the smaller one of the two in the middle.

@@ -1,7 +1,6 @@
 /// Time of one pipeline stage's work, from the program of one of its ranks.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,9 +21,6 @@ struct StageTime {
     SecondsByWork path;   ///< what the compute lane's time consists of: see critical_path
     SecondsByWork works;  ///< by kind of work: time of all its ops, on the path or not
 };
-
-/// Micro-batches that represent those of a step if no state moves and none is gathered or summed for each.
-inline constexpr std::int64_t micro_batches_at_rest = 3;
 
 /// Returns the time of the stage of `rank`.
 ///
