@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -105,29 +106,30 @@ class Search {
 
     LayoutSearch run() {
         fill_queue();
-        while (made_.timed < limits_.timed && footprints_ < limits_.footprints) {
+        bool is_done = false;
+        while (!is_done) {
+            // Layouts that may be among the fastest are timed first. Memory is planned of those that are.
             const auto next = next_layouts();
-            if (next.empty()) {
-                break;
-            }
-            plan(next);
+            time(next);
+            is_done = next.empty() && !plan_memory();
         }
-        // All others are slower, or there is no more work to spend on them.
-        const bool is_done = !queue_.next(slowest_wanted());
-        (is_done ? made_.too_slow : made_.left_out) = made_.all - made_.too_large - made_.timed;
+        const bool has_slower = !queue_.next(slowest_wanted());
+        (has_slower ? made_.too_slow : made_.left_out) = made_.all - made_.too_large - made_.timed;
+        keep_wanted();
         if (made_.best.empty() && !made_.smallest && smallest_) {
             --made_.too_large;
-            plan({*smallest_});
+            time({*smallest_});
+            plan_memory();
+            keep_wanted();
         }
         return std::move(made_);
     }
 
   private:
-    bool is_complete() const { return made_.best.size() >= limits_.wanted; }
-
-    /// Returns the seconds that a layout must be below to be among the fastest.
+    /// Returns the seconds that a layout must be below to be among the fastest of those that may fit.
     double slowest_wanted() const {
-        return is_complete() ? made_.best.back().time.step_seconds : std::numeric_limits<double>::infinity();
+        return made_.best.size() >= limits_.wanted ? made_.best[limits_.wanted - 1].time.step_seconds
+                                                   : std::numeric_limits<double>::infinity();
     }
 
     void fill_queue() {
@@ -148,10 +150,11 @@ class Search {
         }
     }
 
-    /// Removes the layouts from the queue that are planned next, at the same time.
+    /// Removes the layouts from the queue that are timed next, at the same time.
+    ///
+    /// Their number does not depend on that of threads, so all machines get the same result.
     std::vector<LayoutChoice> next_layouts() {
-        const auto left = std::min(limits_.timed - made_.timed, limits_.footprints - footprints_);
-        const auto count = std::clamp<std::int64_t>(left, 0, planned_at_once);
+        const auto count = std::min(limits_.timed - made_.timed, planned_at_once);
         std::vector<LayoutChoice> found;
         while (std::ssize(found) < count) {
             const auto next = queue_.next(slowest_wanted());
@@ -163,61 +166,67 @@ class Search {
         return found;
     }
 
-    /// Plans layouts on the threads of this machine, and adds the results in order.
-    ///
-    /// Which layouts are planned at the same time does not depend on the number of threads, so all machines
-    /// get the same result.
-    void plan(const std::vector<LayoutChoice>& choices) {
-        const auto max = slowest_wanted();
-        std::vector<Planned> planned(choices.size());
-        for_each_on_threads(choices.size(), [&](std::size_t i) { planned[i] = plan(choices[i], max); });
-        for (auto& each : planned) {
-            add(std::move(each));
+    void time(const std::vector<LayoutChoice>& choices) {
+        std::vector<FoundLayout> timed(choices.size());
+        for_each_on_threads(choices.size(), [&](std::size_t i) {
+            timed[i] = {choices[i], planned_time(with_layout(spec_, choices[i], space_), machine_), {}};
+        });
+        for (auto& found : timed) {
+            ++made_.timed;
+            report(ops_of_timed);
+            const auto place =
+                std::ranges::upper_bound(made_.best, found.time.step_seconds, {},
+                                         [](const FoundLayout& other) { return other.time.step_seconds; });
+            made_.best.insert(place, std::move(found));
         }
     }
 
-    /// A layout with its memory, if it was planned.
-    struct Planned {
-        FoundLayout layout;
-        bool has_footprint = false;
-        std::size_t ops = 0;
-    };
-
-    /// Plans the time of a layout, and its memory if it is faster than `max` seconds.
-    Planned plan(const LayoutChoice& choice, double max) const {
-        const auto run = with_layout(spec_, choice, space_);
-        Planned made{{choice, planned_time(run, machine_), {}}};
-        if (made.layout.time.step_seconds < max) {
-            made.layout.footprint =
-                footprint_of_ends(run, machine_, [&](std::size_t ops) { made.ops += ops; });
-            made.has_footprint = true;
-        }
-        return made;
-    }
-
-    void add(Planned planned) {
-        auto& found = planned.layout;
-        ++made_.timed;
-        if (watch_) {
-            watch_(ops_of_timed + planned.ops);
-        }
-        footprints_ += planned.has_footprint ? 1 : 0;
-        if (!planned.has_footprint || found.time.step_seconds >= slowest_wanted()) {
-            return;
-        }
-        if (!found.footprint.fits()) {
-            ++made_.do_not_fit;
-            if (!made_.smallest || found.footprint.total_lack() < made_.smallest->footprint.total_lack()) {
-                made_.smallest = std::move(found);
+    /// Plans the memory of some of the fastest layouts for which it is not known, and removes those that do
+    /// not fit. Returns false if it is known of all, or if the search has reached its limit.
+    bool plan_memory() {
+        std::vector<std::size_t> unknown;
+        const auto left = limits_.footprints - footprints_;
+        for (std::size_t i = 0; i < std::min(made_.best.size(), limits_.wanted); ++i) {
+            if (!is_planned(made_.best[i]) && std::ssize(unknown) < std::min(left, planned_at_once)) {
+                unknown.push_back(i);
             }
-            return;
         }
-        const auto place =
-            std::ranges::upper_bound(made_.best, found.time.step_seconds, {},
-                                     [](const FoundLayout& other) { return other.time.step_seconds; });
-        made_.best.insert(place, std::move(found));
-        if (made_.best.size() > limits_.wanted) {
-            made_.best.pop_back();
+        std::vector<std::size_t> ops(unknown.size());
+        for_each_on_threads(unknown.size(), [&](std::size_t i) {
+            auto& found = made_.best[unknown[i]];
+            found.footprint = footprint_of_ends(with_layout(spec_, found.choice, space_), machine_,
+                                                [&](std::size_t built) { ops[i] += built; });
+        });
+        footprints_ += std::ssize(unknown);
+        for (auto i = unknown.rbegin(); i != unknown.rend(); ++i) {
+            const auto at = made_.best.begin() + static_cast<std::ptrdiff_t>(*i);
+            if (!at->footprint.fits()) {
+                ++made_.do_not_fit;
+                keep_smallest(std::move(*at));
+                made_.best.erase(at);
+            }
+        }
+        report(std::accumulate(ops.begin(), ops.end(), std::size_t{0}));
+        return !unknown.empty();
+    }
+
+    static bool is_planned(const FoundLayout& found) { return found.footprint.needed[0] > 0; }
+
+    void keep_smallest(FoundLayout found) {
+        if (!made_.smallest || found.footprint.total_lack() < made_.smallest->footprint.total_lack()) {
+            made_.smallest = std::move(found);
+        }
+    }
+
+    /// Removes the timed layouts that are slower than the wanted ones, or not planned.
+    void keep_wanted() {
+        std::erase_if(made_.best, [](const FoundLayout& found) { return !is_planned(found); });
+        made_.best.resize(std::min(made_.best.size(), limits_.wanted));
+    }
+
+    void report(std::size_t ops) const {
+        if (watch_) {
+            watch_(ops);
         }
     }
 
