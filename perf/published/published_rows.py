@@ -6,6 +6,7 @@ import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+SEARCH_SECTION = "## Layouts that the search finds"  # of docs/published.md, which search.py makes
 FITTED_EACH = 3  # of the planned rows of a group, in file order, each third is fitted: the first, the fourth, ...
 
 
@@ -73,6 +74,13 @@ class Row:
     @property
     def microbatches(self):
         return self.batch / (self.data * self.micro)
+
+
+def search_section(path):
+    """The section of a table that search.py wrote, with an empty line before it, so that others keep it."""
+    text = path.read_text() if path.exists() else ""
+    at = text.find(SEARCH_SECTION)
+    return "" if at < 0 else "\n" + text[at:]
 
 
 def read_models():

@@ -19,7 +19,6 @@ import planner
 import published_rows
 
 GROUP = "nanotron-h100"
-SECTION = "## Layouts that the search finds"
 TIMEOUT = 600  # seconds
 ROUNDING = 1.001  # the time of a layout may differ by this factor between its own deck and that of the search
 HEAD = ["| run | GPUs | published layout | micro-batch | planned, s | layout of the search | planned, s | ratio | |",
@@ -70,15 +69,8 @@ class Found:
         return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def section_of(path):
-    """The section of a table that this script wrote, so that others keep it."""
-    text = path.read_text() if path.exists() else ""
-    at = text.find(SECTION)
-    return "" if at < 0 else text[at:]
-
-
 def section_text(found):
-    return "\n".join([SECTION, "",
+    return "\n".join([published_rows.SEARCH_SECTION, "",
                       "Each row of nanotron is the best of the layouts that its authors tried on that number of GPUs. `perf/published/search.py` makes",
                       "this table: the planned time of the published layout, and the fastest layout that `ziggurat plan DECK --search` finds to fit. A ratio",
                       "below 1 is a layout that is planned as faster.", "", *HEAD, *(each.line() for each in found), ""])
@@ -100,7 +92,7 @@ def main():
             print(found[-1].line(), flush=True)
     if options.table:
         kept = options.table.read_text() if options.table.exists() else ""
-        before = kept.removesuffix(section_of(options.table)).rstrip("\n")
+        before = kept.removesuffix(published_rows.search_section(options.table)).rstrip("\n")
         options.table.write_text(before + "\n\n" + section_text(found))
     return any(each.is_missed for each in found)
 

@@ -82,7 +82,7 @@ class LayoutQueue {
     std::priority_queue<Bounded, std::vector<Bounded>, IsLater> queue_;
 };
 
-/// Layouts that are planned at the same time: enough for a few threads, and few that are planned in vain.
+/// Layouts that are planned at the same time: enough for some threads, and few in vain.
 constexpr std::int64_t planned_at_once = 4;
 
 /// Work that the progress of a search counts for the time of a layout.
