@@ -113,8 +113,8 @@ class Search {
             time(next);
             is_done = next.empty() && !plan_memory();
         }
-        const bool has_slower = !queue_.next(slowest_wanted());
-        (has_slower ? made_.too_slow : made_.left_out) = made_.all - made_.too_large - made_.timed;
+        const bool are_others_slower = !queue_.next(slowest_wanted());
+        (are_others_slower ? made_.too_slow : made_.left_out) = made_.all - made_.too_large - made_.timed;
         keep_wanted();
         if (made_.best.empty() && !made_.smallest && smallest_) {
             --made_.too_large;
@@ -218,10 +218,14 @@ class Search {
         }
     }
 
-    /// Removes the timed layouts that are slower than the wanted ones, or not planned.
+    /// Removes the timed layouts that are slower than the wanted ones. Without a plan of its memory, because
+    /// of the limits, a layout is left out.
     void keep_wanted() {
-        std::erase_if(made_.best, [](const FoundLayout& found) { return !is_planned(found); });
         made_.best.resize(std::min(made_.best.size(), limits_.wanted));
+        const auto unplanned =
+            std::erase_if(made_.best, [](const FoundLayout& found) { return !is_planned(found); });
+        made_.timed -= static_cast<std::int64_t>(unplanned);
+        made_.left_out += static_cast<std::int64_t>(unplanned);
     }
 
     void report(std::size_t ops) const {

@@ -3,9 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
+#include "plan/layouts/for_each_on_threads.hpp"
 #include "plan/layouts/layout_bounds.hpp"
 #include "plan/plan_run.hpp"
 #include "tests/unit/plan/two_nodes.hpp"
@@ -56,6 +62,39 @@ TEST(LayoutSearch, SaysWhichLayoutNeedsLeastIfNoneFits) {
     EXPECT_EQ(found.all, found.too_large + found.timed);
     ASSERT_TRUE(found.smallest);
     EXPECT_GT(found.smallest->footprint.total_lack(), 0);
+}
+
+TEST(LayoutSearch, CountsWhatItsLimitsLeaveOut) {
+    const auto spec = run_on_two_nodes("llama");
+    const auto machine = test::machine_of_two_ranks();
+    for (const SearchLimits limits : {SearchLimits{.wanted = 3, .timed = 4, .footprints = 100},
+                                      SearchLimits{.wanted = 3, .timed = 1000, .footprints = 1}}) {
+        const auto found = search_layouts(spec, machine, {}, limits);
+        EXPECT_GT(found.left_out, 0);
+        EXPECT_LE(found.timed, limits.timed);
+        EXPECT_EQ(found.all, found.too_large + found.too_slow + found.timed + found.left_out);
+        EXPECT_EQ(std::ssize(found.best), std::min<std::int64_t>(3, limits.footprints));
+        for (const auto& layout : found.best) {
+            EXPECT_GT(layout.footprint.needed[0], 0) << "only layouts whose memory is known are returned";
+        }
+    }
+}
+
+TEST(ForEachOnThreads, CallsEachIndexOnceAndThrowsTheFirstError) {
+    std::vector<std::atomic<int>> calls(50);
+    for_each_on_threads(calls.size(), [&](std::size_t i) { ++calls[i]; });
+    EXPECT_TRUE(std::ranges::all_of(calls, [](const auto& count) { return count == 1; }));
+    try {
+        for_each_on_threads(calls.size(), [](std::size_t i) {
+            if (i % 7 == 3) {
+                throw std::runtime_error{std::to_string(i)};
+            }
+        });
+        FAIL() << "no error";
+    } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(), "3");
+    }
+    for_each_on_threads(0, [](std::size_t) { FAIL() << "there is no work"; });
 }
 
 TEST(LayoutBounds, AreBelowThePlanOfEveryLayout) {
