@@ -218,8 +218,9 @@ class Search {
         }
     }
 
-    /// Removes the timed layouts that are slower than the wanted ones. Without a plan of its memory, because
-    /// of the limits, a layout is left out.
+    /// Removes the timed layouts that are slower than the wanted ones.
+    ///
+    /// A layout whose memory was not planned, because of the limits, is left out.
     void keep_wanted() {
         made_.best.resize(std::min(made_.best.size(), limits_.wanted));
         const auto unplanned =
