@@ -21,6 +21,7 @@
 #include "app/start/job_start.hpp"
 #include "app/start/rank_processors.hpp"
 #include "app/start/require_fit.hpp"
+#include "app/start/step_plan.hpp"
 #include "app/start/train_options.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -67,6 +68,8 @@ int train_together(const TrainOptions& options,
     notes.insert(notes.end(), devices.notes().begin(), devices.notes().end());
     world.liveness()->set_hang_timeout(loaded->run.run.hang_timeout_seconds);
     const PeakCache peaks{deck::process_environment};
+    const auto peak =
+        find_peak(world, loaded->run, *devices.all().device, spec::peak_of(loaded->machine), peaks);
     train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};
     console.hide(loaded->secrets);
     return train::train(
@@ -80,7 +83,8 @@ int train_together(const TrainOptions& options,
          .begin_ns = begin_ns,
          .stop_at_ns = find_end_ns(),
          .time_limit_source = loaded->time_limit_source,
-         .peak = find_peak(world, loaded->run, *devices.all().device, spec::peak_of(loaded->machine), peaks),
+         .peak = peak,
+         .planned_step = planned_step(world, loaded->run, loaded->machine, peak),
          .keep_peak = [&](double flops_of_rank) { peaks.raise(setup_name(loaded->run), flops_of_rank); },
          .depths = loaded->depths,
          .job_cores = job_cores,

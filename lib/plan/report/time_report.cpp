@@ -155,6 +155,16 @@ std::string hidden_words(const PlannedTime& time) {
     return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+double step_bound(const PlannedTime& time) {
+    double bound = 0;
+    for (const auto& stage : time.stages) {
+        for (const auto& [lane, seconds] : stage.time.lanes) {
+            bound = std::max(bound, seconds);
+        }
+    }
+    return std::min(bound, time.step_seconds);
+}
+
 double practicality(const spec::RunSpec& spec, const spec::MachineSpec& machine, double step_seconds) {
     return spec::is_any_state_away(spec)
                ? planned_time(all_on_device(spec), machine).step_seconds / step_seconds
@@ -190,14 +200,16 @@ std::string time_as_json(const PlannedTime& time,
         stages.push_back(json_of(stage));
     }
     return fmt::format(
-        "{{\"step_s\": {:.9g}, \"tokens_per_s\": {:.9g}, \"tokens_per_s_per_rank\": {:.9g}, "
+        "{{\"step_s\": {:.9g}, \"bound_s\": {:.9g}, \"tokens_per_s\": {:.9g}, \"tokens_per_s_per_rank\": "
+        "{:.9g}, "
         "\"model_flops_per_s_per_rank\": {:.9g}, \"mfu\": {}, \"mfu_convention\": \"{}\", "
         "\"mfu_by_convention\": {}, \"practicality\": {:.6g}, \"bubble\": {:.6g}, \"bound_by\": {}, "
         "\"stages\": [{}]}}\n",
-        time.step_seconds, speed.tokens_per_s, speed.tokens_per_s / spec.parallel.ranks, speed.flops_per_rank,
-        speed.mfu ? fmt::format("{:.6g}", *speed.mfu) : "null", layout::row_of(layout::own_convention()).name,
-        mfu_by_convention(spec, machine, speed.tokens_per_s), practicality(spec, machine, time.step_seconds),
-        time.bound().idle_seconds / time.step_seconds, json_of(bound_parts(time)), fmt::join(stages, ", "));
+        time.step_seconds, step_bound(time), speed.tokens_per_s, speed.tokens_per_s / spec.parallel.ranks,
+        speed.flops_per_rank, speed.mfu ? fmt::format("{:.6g}", *speed.mfu) : "null",
+        layout::row_of(layout::own_convention()).name, mfu_by_convention(spec, machine, speed.tokens_per_s),
+        practicality(spec, machine, time.step_seconds), time.bound().idle_seconds / time.step_seconds,
+        json_of(bound_parts(time)), fmt::join(stages, ", "));
 }
 
 }  // namespace ziggurat::plan

@@ -53,6 +53,9 @@ std::string bound_words(const PlannedTime& time);
 /// Empty if no such work takes a noticeable time.
 std::string hidden_words(const PlannedTime& time);
 
+/// Returns a lower bound of the step: the seconds of the busiest lane of any stage.
+double step_bound(const PlannedTime& time);
+
 /// Returns the time of a step with all state at home on the device, divided by `step_seconds`.
 ///
 /// 1 if all state is there. Memory is not limited.
@@ -60,7 +63,7 @@ double practicality(const spec::RunSpec& spec, const spec::MachineSpec& machine,
 
 /// Returns the planned time as one JSON object:
 ///
-///     {"step_s": s, "tokens_per_s": n, "tokens_per_s_per_rank": n, "model_flops_per_s_per_rank": n,
+///     {"step_s": s, "bound_s": s, "tokens_per_s": n, "tokens_per_s_per_rank": n, "model_flops_per_s_per_rank": n,
 ///      "mfu": share or null, "mfu_convention": "C5", "mfu_by_convention": {"C1": share ...} or null,
 ///      "practicality": share, "bubble": share,
 ///      "bound_by": [{"work": name, "path_s": s, "work_s": s, "hidden_s": s}],

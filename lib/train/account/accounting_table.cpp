@@ -97,7 +97,10 @@ class Table {
         }
     }
 
-    std::string build(double flops_per_token, const BottleneckFacts* facts, double mfu_of_one_token_s) {
+    std::string build(double flops_per_token,
+                      const BottleneckFacts* facts,
+                      double mfu_of_one_token_s,
+                      const PlannedStep* planned) {
         add_title();
         add_activities();
         text_ += stall_cause_table(ranks_);
@@ -105,6 +108,9 @@ class Table {
         text_ += link_table(ranks_);
         add_kernels();
         add_performance(flops_per_token, mfu_of_one_token_s);
+        if (planned != nullptr) {
+            add_planned(*planned);
+        }
         if (facts != nullptr) {
             for (const auto& sentence :
                  {bottleneck_sentence(ranks_, *facts), wear_sentence(ranks_, *facts)}) {
@@ -202,10 +208,7 @@ class Table {
             line(" Performance: no completed step");
             return;
         }
-        double in_steps = wall_;
-        for (const Spread& spread : spreads_) {
-            in_steps -= spread.part == Part::between_steps ? mean(spread) : 0;
-        }
+        const double in_steps = seconds_in_steps();
         const auto tokens = static_cast<double>(first_.tokens);
         const double rate = tokens / std::max(in_steps, 1e-9);
         std::string flops;
@@ -226,6 +229,31 @@ class Table {
         } else {
             line(" Includes the first steps, so slower than a longer run (steps: {})", first_.steps());
         }
+    }
+
+    double seconds_in_steps() const {
+        double seconds = wall_;
+        for (const Spread& spread : spreads_) {
+            seconds -= spread.part == Part::between_steps ? mean(spread) : 0;
+        }
+        return seconds;
+    }
+
+    /// Adds the planned step next to the mean of the measured ones.
+    void add_planned(const PlannedStep& planned) {
+        if (first_.steps() == 0 || wall_ <= 0) {
+            return;
+        }
+        if (!planned.is_known()) {
+            line(" Planned: {}", planned.skip_reason);
+            return;
+        }
+        const double measured = seconds_in_steps() / static_cast<double>(first_.steps());
+        line(
+            " Planned: a step of {}; measured {}, {:.2f} times the plan; busiest lane of the plan {}, "
+            "{:.0f}% of the step",
+            format_duration(planned.seconds), format_duration(measured), measured / planned.seconds,
+            format_duration(planned.bound_seconds), 100 * planned.bound_seconds / measured);
     }
 
     void add_notes() {
@@ -261,9 +289,10 @@ class Table {
 std::string account_table(std::span<const AccountRecord> ranks,
                           double flops_per_token,
                           const BottleneckFacts* facts,
-                          double mfu_of_one_token_s) {
+                          double mfu_of_one_token_s,
+                          const PlannedStep* planned) {
     ZG_EXPECTS(!ranks.empty());
-    return Table{ranks}.build(flops_per_token, facts, mfu_of_one_token_s);
+    return Table{ranks}.build(flops_per_token, facts, mfu_of_one_token_s, planned);
 }
 
 }  // namespace ziggurat::train

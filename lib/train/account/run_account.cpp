@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <utility>
 
 #include "comm/control.hpp"
 #include "layout/counts.hpp"
@@ -25,11 +26,13 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
                        Assembly& assembly,
                        const layout::FamilyTable& table,
                        const Peak& peak,
+                       std::optional<PlannedStep> planned,
                        std::int64_t first_step)
     : spec_{spec},
       world_{world},
       assembly_{assembly},
       utilisation_{layout::flops_per_token(spec), world.size(), peak},
+      planned_step_{std::move(planned)},
       times_{first_step},
       ops_{assembly.train_executor().program(), table, assembly.times(), times_},
       traffic_{assembly.train_executor().program(),
@@ -72,6 +75,9 @@ void RunAccount::add_utilisation(StepReport& report) noexcept {
     if (utilisation_.is_known()) {
         report.mfu = utilisation_.of_step(report.tok_s);
         report.peak_flops_rank = utilisation_.peak();
+    }
+    if (planned_step_ && planned_step_->is_known() && report.step_s > 0) {
+        report.plan_bound_share = planned_step_->bound_seconds / report.step_s;
     }
 }
 
@@ -146,9 +152,10 @@ std::string RunAccount::table(RunEnd* end) const {
         }
         end->rank_lines = rank_lines(records);
     }
-    return world_.rank() == 0 ? account_table(records, layout::flops_per_token(spec_), &bottleneck_facts_,
-                                              utilisation_.of_one_token_s())
-                              : "";
+    return world_.rank() == 0
+               ? account_table(records, layout::flops_per_token(spec_), &bottleneck_facts_,
+                               utilisation_.of_one_token_s(), planned_step_ ? &*planned_step_ : nullptr)
+               : "";
 }
 
 void RunAccount::write_trace(const std::string& folder) const {

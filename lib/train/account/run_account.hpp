@@ -12,6 +12,7 @@
 #include "train/account/bottleneck.hpp"
 #include "train/account/link_use.hpp"
 #include "train/account/op_account.hpp"
+#include "train/account/planned_step.hpp"
 #include "train/account/run_end.hpp"
 #include "train/account/step_fields.hpp"
 #include "train/account/step_report.hpp"
@@ -28,12 +29,14 @@ namespace ziggurat::train {
 class RunAccount {
   public:
     /// \param peak        peak rate for the utilisation
+    /// \param planned     planned step, on rank 0; nullopt if it is unknown
     /// \param first_step  number of the first step of this run; 1 if it starts from scratch
     RunAccount(const spec::RunSpec& spec,
                const comm::Context& world,
                Assembly& assembly,
                const layout::FamilyTable& table,
                const Peak& peak,
+               std::optional<PlannedStep> planned,
                std::int64_t first_step);
 
     /// Returns the account for activities between ops, to use with ScopedActivity.
@@ -47,7 +50,8 @@ class RunAccount {
     ///
     /// `report` already has the wait for data.
     void add_step(StepReport& report);
-    /// Adds to `report` the utilisation, from its `tok_s`, and the peak, which the step may raise.
+    /// Adds to `report` the utilisation, from its `tok_s`, and the peak, which the step may raise; and the
+    /// share of the plan's lower bound.
     void add_utilisation(StepReport& report) noexcept;
     /// Adds the ops that ended after the last step. Call after the trainer's executor has finished.
     void add_rest();
@@ -79,6 +83,7 @@ class RunAccount {
     comm::Context world_;
     Assembly& assembly_;
     Utilisation utilisation_;
+    std::optional<PlannedStep> planned_step_;
     TimeAccounting times_;
     OpAccount ops_;
     Traffic traffic_;

@@ -65,7 +65,9 @@ struct StepReport {
     double step_s = 0;
     double tok_s = 0;
     std::optional<double> mfu = {};  ///< model FLOPs utilisation; nullopt: the peak is unknown
-    double peak_flops_rank = 0;      ///< peak of `mfu` in FLOP/s, including a raise by this step
+    std::optional<double> plan_bound_share =
+        {};                      ///< PlannedStep::bound_seconds / step_s; nullopt: not planned
+    double peak_flops_rank = 0;  ///< peak of `mfu` in FLOP/s, including a raise by this step
     double compute_s = 0;
     EnumArray<Stall, double, num_stalls> stall_s{};
     EnumArray<Stall, std::string_view, num_stalls>

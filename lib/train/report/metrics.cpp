@@ -71,6 +71,10 @@ void Metrics::start(const RunFacts& facts) {
         line_.field("peak_source", facts.peak.source);
         line_.field("mfu_formula", mfu_formula);
     }
+    if (facts.planned.is_known()) {
+        line_.field("plan_step_s", facts.planned.seconds);
+        line_.field("plan_bound_s", facts.planned.bound_seconds);
+    }
     if (!facts.attention.empty()) {
         line_.field("attention", facts.attention);
     }
@@ -106,6 +110,9 @@ void Metrics::step(const StepReport& report) {
     line_.field("tok_s_rank", report.tok_s / static_cast<double>(ranks_));
     if (report.mfu) {
         line_.field("mfu", *report.mfu);
+    }
+    if (report.plan_bound_share) {
+        line_.field("plan_bound_share", *report.plan_bound_share);
     }
     line_.field("compute_s", report.compute_s);
     for (std::size_t i = 0; i < num_stalls; ++i) {

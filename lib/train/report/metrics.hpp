@@ -11,6 +11,7 @@
 
 #include "base/file_handle.hpp"
 #include "base/text/json_number.hpp"
+#include "train/account/planned_step.hpp"
 #include "train/account/run_end.hpp"
 #include "train/account/step_fields.hpp"
 #include "train/account/step_report.hpp"
@@ -33,6 +34,7 @@ struct RunFacts {
     spec::ByTier<std::int64_t> budget_bytes{};
     std::uint64_t seed = 0;
     Peak peak = {};              ///< peak rate for the utilisation
+    PlannedStep planned = {};    ///< written as `plan_step_s` and `plan_bound_s` if it is known
     std::int64_t oom_kills = 0;  ///< in the control group before this job (base/control_group.hpp)
     std::string attention = {};  ///< kernels that compute attention, as in kernels::names_of
     StepFields fields = {};
@@ -64,6 +66,9 @@ class Metrics {
     /// - `tok_s_rank`: tokens per second and rank.
     /// - `mfu`: model FLOPs utilisation, relative to the peak of `start` or of the latest event `peak` before
     ///   it; omitted if the peak is unknown. `peak` has `step` and `peak_flops_rank`.
+    /// - `plan_bound_share`: share of the plan's lower bound, which is `plan_bound_s` of `start`, in
+    /// `step_s`;
+    ///   omitted if the step was not planned. `plan_step_s` of `start` is the planned step.
     /// - `stall_<lane>_cause`: the longest wait for that lane, or null.
     /// - `sent_<purpose>_B`: bytes that all ranks have sent to other ranks since the previous row, counted
     ///   when they were copied. A rank counts up to the moment when it knows its part of the gradient norm.

@@ -181,6 +181,7 @@ void Reporter::start(const StepFields& fields,
     facts.oom_kills = memory_group().kills;
     facts.name = without_secrets(facts.name, context_.secrets);
     facts.peak = context_.peak;
+    facts.planned = context_.planned_step.value_or(PlannedStep{});
     facts.fields = fields;
     facts.attention = kernels::names_of(attention);
     files_->metrics.start(facts);

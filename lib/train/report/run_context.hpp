@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/text/secret.hpp"
 #include "data/token_source.hpp"
+#include "train/account/planned_step.hpp"
 #include "train/account/utilisation.hpp"
 
 namespace ziggurat::train {
@@ -26,6 +27,7 @@ struct RunContext {
     std::optional<std::int64_t> stop_at_ns = {};       ///< end set by the environment, in monotonic_ns()
     std::string time_limit_source = "run.time_limit";  ///< setting that defines the end, for messages
     Peak peak = {};                                    ///< of matrix products on this machine
+    std::optional<PlannedStep> planned_step = {};      ///< on rank 0; nullopt: rates are unknown
     /// Called on rank 0 with FLOP/s per rank if steps have exceeded the peak; empty: not called.
     std::function<void(double flops_of_rank)> keep_peak = {};
     /// Opens data.train and data.validation; the same on all ranks.

@@ -215,8 +215,19 @@ def compares_machines(place):
     expect("Add --machines." in said, "what --tokens needs", said)
 
 
+def plans_the_step_of_a_run(place):
+    lines = [json.loads(line) for line in (place.folder / "runs/traced/metrics.jsonl").read_text().splitlines()]
+    start, *steps = (line for line in lines if line["event"] in ("start", "step"))
+    expect(0 < start["plan_bound_s"] <= start["plan_step_s"], "the planned step and its bound", start)
+    for step in steps:
+        expect(abs(step["plan_bound_share"] * step["step_s"] / start["plan_bound_s"] - 1) < 1e-6, "shares of the bound", step)
+    table = (place.folder / "runs/traced/perf.txt").read_text()
+    expect(re.search(r"^ Planned: a step of .*; measured .*, [\d.]+ times the plan; busiest lane", table, re.M), "the account", table)
+
+
 def traces_the_planned_step(place):
     place.says(0, "train", "deck.yaml", "run.dir=runs/traced", "run.trace=true", "train.steps=6")
+    plans_the_step_of_a_run(place)
     measured = json.loads((place.folder / "runs/traced/trace.rank0000.json").read_text())["traceEvents"]
     said = place.says(0, "plan", "runs/traced", "--machine", "./four.yaml", "--ranks", "1", "--time", "--trace", "both.json")
     expect(re.search(r"^trace +both.json$", said, re.M), "the file is named, and nothing is left out", said)

@@ -88,6 +88,17 @@ TEST(BoundParts, OfAPipelineCountItsWaits) {
     EXPECT_DOUBLE_EQ(waits->path_seconds, time.bound().idle_seconds);
 }
 
+TEST(StepBound, IsTheBusiestLaneAndNoMoreThanTheStep) {
+    PlannedTime time;
+    time.step_seconds = 6;
+    StageTime stage;
+    stage.lanes = {{"compute", 2}, {"nvme_read", 5}};
+    time.stages.push_back({.stage = 0, .time = stage});
+    EXPECT_EQ(step_bound(time), 5);
+    time.step_seconds = 4;
+    EXPECT_EQ(step_bound(time), 4);
+}
+
 TEST(Practicality, IsTheTimeWithAllStateOnTheDeviceOverThatOfTheRun) {
     const auto run = on_nvme();
     const double seconds = planned_time(run, machine()).step_seconds;

@@ -138,6 +138,22 @@ TEST(AccountTable, HasMinimumMeanMaximumRestAndTotal) {
 )");
 }
 
+TEST(AccountTable, HasThePlannedStepNextToTheMeasuredOne) {
+    const std::vector ranks{account_of(4, 0.25).record(24 * second), account_of(4, 0.5).record(24 * second)};
+    const PlannedStep planned{.seconds = 0.8, .bound_seconds = 0.5, .skip_reason = {}};
+    const PlannedStep skipped{.seconds = 0, .bound_seconds = 0, .skip_reason = "not planned: large"};
+
+    EXPECT_NE(account_table(ranks, 6e6, nullptr, 0, &planned)
+                  .find(" Planned: a step of 800 ms; measured 1.00 s, 1.25 times the plan; busiest lane of "
+                        "the plan "
+                        "500 ms, 50% of the step\n"),
+              std::string::npos)
+        << account_table(ranks, 6e6, nullptr, 0, &planned);
+    EXPECT_NE(account_table(ranks, 6e6, nullptr, 0, &skipped).find(" Planned: not planned: large\n"),
+              std::string::npos);
+    EXPECT_EQ(account_table(ranks, 6e6).find("Planned"), std::string::npos);
+}
+
 TEST(AccountTable, FoldsRowsThatAreHardlyThere) {
     AccountRecord record = account_of(4).record(24 * second);
     record.activities.push_back({.name = "Loss", .calls = 4, .seconds = 0.003});

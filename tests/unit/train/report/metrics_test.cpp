@@ -196,6 +196,25 @@ TEST(Metrics, TellsTheUtilisationAgainstThePeak) {
     EXPECT_DOUBLE_EQ(lines[1].at("tok_s_rank"), 1500);
 }
 
+TEST(Metrics, HasThePlannedStepAndTheShareOfItsBound) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+    metrics.start({.ranks = 4, .planned = {.seconds = 0.5, .bound_seconds = 0.25, .skip_reason = {}}});
+    StepReport report = some_report();
+    metrics.step(report);
+    report.plan_bound_share = 0.4;
+    metrics.step(report);
+    Metrics unplanned{folder.file("unplanned.jsonl"), nullptr};
+    unplanned.start({.ranks = 4});
+
+    const auto lines = lines_of(folder.file("metrics.jsonl"));
+    EXPECT_EQ(lines[0].at("plan_step_s"), 0.5);
+    EXPECT_EQ(lines[0].at("plan_bound_s"), 0.25);
+    EXPECT_FALSE(lines[1].contains("plan_bound_share"));
+    EXPECT_EQ(lines[2].at("plan_bound_share"), 0.4);
+    EXPECT_FALSE(lines_of(folder.file("unplanned.jsonl"))[0].contains("plan_step_s"));
+}
+
 TEST(Metrics, TellsOfAPeakThatAStepHasRaised) {
     const test::ScratchFolder folder;
     Metrics metrics{folder.file("metrics.jsonl"), nullptr};
