@@ -17,6 +17,7 @@ struct InspectOptions : Options {
     bool verify = false;      ///< verify every byte
     std::string other;        ///< compare with this checkpoint
     std::string tokenizer;    ///< of a sample file: file or folder, or `bytes`; empty: ids are shown
+    std::string html;         ///< of a run: file for the page of its step; empty: none
     std::int64_t sample = 0;  ///< of a sample file: the number of the sample to show
     bool json = false;
 };

@@ -33,7 +33,7 @@ std::string problem_of_inspect(const InspectOptions& options, const GivenOptions
         return "--tokenizer and --sample are for sample files. Leave out the options for checkpoints.";
     }
     return asked > 1 && !of_samples
-               ? "--tensors, --tensor, --verify and --diff exclude each other. Give one of them."
+               ? "--tensors, --tensor, --verify, --diff and --html exclude each other. Give one of them."
                : "";
 }
 
@@ -140,6 +140,9 @@ CommandRowOf<InspectOptions> inspect_row() {
                     text_option("--diff", "DIR", &InspectOptions::other,
                                 "the folder of a run, or one checkpoint",
                                 "compare with this checkpoint, tensor by tensor; exit code 1 if they differ"),
+                    text_option("--html", "FILE", &InspectOptions::html, "a file",
+                                "of a run: write a page with the lanes and the memory of its last step, next to "
+                                "the planned one; lanes of the run need run.trace=true"),
                     text_option("--tokenizer", "PATH", &InspectOptions::tokenizer, "a path, or bytes",
                                 "of a sample file: shows the text of a sample instead of its token ids"),
                     whole("--sample", "N", &InspectOptions::sample, std::int64_t{0}, std::int64_t{1} << 40,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/checkpoint/checkpoint_options.hpp"
+#include "app/checkpoint/inspect_page.hpp"
 #include "app/checkpoint/inspect_samples.hpp"
 #include "app/checkpoint/inspect_text.hpp"
 #include "app/checkpoint/trained_model.hpp"
@@ -184,7 +185,8 @@ int compare(const InspectOptions& options) {
 }
 
 int show_tokens(const InspectOptions& options) {
-    if (options.verify || options.tensors || !options.tensor.empty() || !options.other.empty()) {
+    if (options.verify || options.tensors || !options.html.empty() || !options.tensor.empty() ||
+        !options.other.empty()) {
         throw Error{ErrorKind::deck,
                     fmt::format("'{}' is a file, and the given option is for checkpoints. Name the "
                                 "folder of a run, or one checkpoint.",
@@ -208,6 +210,7 @@ int inspect(const InspectOptions& options) {
                                 printable(options.folder))};
     }
     return data::is_token_path(options.folder) ? show_tokens(options)
+           : !options.html.empty()             ? inspect_page(options)
            : options.verify                    ? verify(options)
            : !options.other.empty()            ? compare(options)
            : !options.tensor.empty()           ? show_tensor(options)

@@ -33,6 +33,7 @@ struct CheckOptions : Options, PlannedJob {
 struct PlanOptions : Options, PlannedJob {
     bool time = false;                       ///< print only the planned time of a step
     std::string trace;                       ///< file for the trace of the planned step; empty: none
+    std::string html;                        ///< file for a page of the planned step; empty: none
     bool search = false;                     ///< search for the fastest layout that fits
     std::string write;                       ///< file for the deck of the fastest layout; empty: none
     std::string machines;                    ///< compared machines, separated by commas; empty: none

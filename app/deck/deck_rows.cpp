@@ -174,8 +174,10 @@ std::string problem_of_plan(const PlanOptions& options, const GivenOptions& give
     if (given.has("--write") && !given.has("--search")) {
         return "--write stores the deck of the fastest layout. Add --search.";
     }
-    if (given.has("--trace") && !given.has("--time")) {
-        return "--trace writes the ops of the planned step. Add --time.";
+    for (const char* option : {"--trace", "--html"}) {
+        if (given.has(option) && !given.has("--time")) {
+            return fmt::format("{} writes a file about the planned step. Add --time.", option);
+        }
     }
     for (const char* option : {"--unit", "--lane", "--kind", "--ops"}) {
         if (given.has(option) && given.has("--all")) {
@@ -262,6 +264,9 @@ CommandRowOf<PlanOptions> plan_row() {
                     text_option("--trace", "FILE", &PlanOptions::trace, "a file",
                                 "with --time: write every op of the planned step for Perfetto, for the folder of "
                                 "a run next to its measured steps"),
+                    text_option("--html", "FILE", &PlanOptions::html, "a file",
+                                "with --time: write a page with the lanes and the memory of the planned step, "
+                                "for the folder of a run next to its last measured step"),
                     flag(
                         "--search", &PlanOptions::search,
                         "search for the fastest layouts that fit: degrees, schedule, ZeRO stage, micro-batch "

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/deck/plan_page.hpp"
 #include "app/deck/planned_trace.hpp"
 #include "app/output/atomic_file.hpp"
 #include "app/output/time_text.hpp"
@@ -41,16 +42,25 @@ int plan_time(const PlanOptions& options, const deck::LoadedDeck& loaded) {
         print(stderr, time_text(run, machine, std::nullopt));
         return static_cast<int>(ErrorKind::deck);
     }
-    if (!options.trace.empty()) {
-        expect_writable(options.trace, remedy);
+    for (const auto& file : {options.trace, options.html}) {
+        if (!file.empty()) {
+            expect_writable(file, remedy);
+        }
     }
     const auto time = plan::planned_time(run, machine);
     auto text = options.json ? plan::time_as_json(time, run, machine)
                              : time_text(run, machine, time.step_seconds) + planned_parts(time, run, machine);
-    if (!options.trace.empty()) {
+    if (!options.trace.empty() || !options.html.empty()) {
         const auto timeline = plan::planned_timeline(run, machine);
-        write_file_atomically(options.trace, planned_trace(timeline, options.deck), remedy);
-        text += options.json ? "" : written("trace", options.trace, timeline.reduced);
+        if (!options.trace.empty()) {
+            write_file_atomically(options.trace, planned_trace(timeline, options.deck), remedy);
+            text += options.json ? "" : written("trace", options.trace, timeline.reduced);
+        }
+        if (!options.html.empty()) {
+            write_file_atomically(options.html, plan_page(time, timeline, run, machine, options.deck),
+                                  remedy);
+            text += options.json ? "" : written("page", options.html, timeline.reduced);
+        }
     }
     print(stdout, text);
     return 0;

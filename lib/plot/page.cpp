@@ -12,6 +12,7 @@
 #include "base/contract.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
+#include "plot/page_head.hpp"
 #include "plot/summary.hpp"
 #include "plot/svg/svg.hpp"
 #include "plot/svg/svg_text.hpp"
@@ -23,23 +24,6 @@ namespace {
 constexpr std::ptrdiff_t max_rows = 200;
 
 constexpr const char* no_break_space = "\u00a0";  ///< keeps a name, its number and the unit on one line
-
-constexpr const char* head =
-    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width\">\n<link rel=\"icon\" href=\"data:,\">\n"
-    "<title>{0}</title>\n<style>"
-    ":root{{color-scheme:light dark}}"
-    "body{{font:14px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;margin:24px "
-    "auto;max-width:1200px;padding:0 16px;"
-    "color:#24292f;background:#ffffff}}"
-    "h1{{font-size:20px}}h2{{font-size:16px;margin-top:32px}}"
-    "table{{border-collapse:collapse;font-size:13px}}"
-    "th,td{{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #d8dee4;vertical-align:top}}"
-    "td.number,th.number{{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}}"
-    ".scroll{{overflow-x:auto}}svg{{display:block;width:100%;height:auto}}"
-    "@media(prefers-color-scheme:dark){{body{{color:#e6edf3;background:#0d1117}}th,td{{border-color:#2b323b}}"
-    "}}"
-    "</style>\n</head>\n<body>\n<h1>{0}</h1>\n";
 
 class Table {
   public:
@@ -255,7 +239,7 @@ std::string page(const std::vector<History>& histories,
     style.max_points = points_across_svg;
     style.contents = PanelSet::all;
     auto figure = make_figure(histories, style);
-    std::string text = fmt::format(head, escape_xml(figure.title));
+    std::string text = fmt::format(page_head, escape_xml(figure.title));
     figure.title.clear();  // the heading of the page has it
     add_runs(text, histories, figure);
     if (!differences.empty()) {

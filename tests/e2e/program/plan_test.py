@@ -6,6 +6,7 @@
 """
 
 import argparse
+import html.parser
 import json
 import os
 import pathlib
@@ -225,7 +226,64 @@ def plans_the_step_of_a_run(place):
     expect(re.search(r"^ Planned: a step of .*; measured .*, [\d.]+ times the plan; busiest lane", table, re.M), "the account", table)
 
 
+class Page(html.parser.HTMLParser):
+    """A page: its headings and texts, the classes of its bars, and what it loads."""
+
+    EMPTY = ("meta", "link")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.headings, self.texts, self.bars, self.loads = [], [], [], [], []
+        self.feed(text)
+        expect(not self.open, "every element is closed", self.open)
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.loads += [value for name, value in attributes if name in ("src", "href", "xlink:href") and value != "data:,"]
+        if tag == "rect":
+            self.bars.append(values["class"])
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in self.EMPTY:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        expect(self.open and self.open[-1] == tag, f"</{tag}> closes the last element", self.open)
+        self.open.pop()
+
+    def handle_data(self, text):
+        if self.open and self.open[-1] == "h2":
+            self.headings.append(text)
+        elif self.open and self.open[-1] in ("text", "td", "th"):
+            self.texts.append(text)
+
+
+def draws_the_planned_step(place):
+    words = ["runs/traced", "--machine", "./four.yaml", "--ranks", "1", "--time"]
+    said = place.says(0, "plan", *words, "--html", "plan.html")
+    expect(re.search(r"^page +plan.html$", said, re.M), "the file is named", said)
+    page = Page((place.folder / "plan.html").read_text())
+    expect(page.headings[:2] == ["plan of rank 0", "rank 0"], "plan and run side by side", page.headings)
+    expect(page.texts.count("compute") == 2 and len(page.bars) > 20 and set(page.bars) <= {"work", "wait"}, "lanes", page.texts)
+    expect(not page.loads and "script" not in (place.folder / "plan.html").read_text(), "nothing from elsewhere", page.loads)
+    expect(any(text.startswith("planned ") for text in page.texts) and any(text.startswith("measured ") for text in page.texts),
+           "memory of plan and run", page.texts)
+
+    place.says(0, "inspect", "runs/traced", "--html", "inspect.html")
+    expect(Page((place.folder / "inspect.html").read_text()).headings == page.headings, "inspect draws the same", page.headings)
+    place.says(0, "plan", "deck.yaml", "--machine", "./four.yaml", "--time", "--html", "alone.html")
+    alone = Page((place.folder / "alone.html").read_text())
+    expect("rank 0" not in alone.headings and not any(text.startswith("measured ") for text in alone.texts), "a deck has no run",
+           alone.headings)
+    said = place.says(2, "inspect", "runs", "--html", "inspect.html")
+    expect("metrics.jsonl" in said, "a folder without a run is refused", said)
+
+
 def traces_the_planned_step(place):
+    (place.folder / ".config").mkdir()  # the measured peak is kept in it
     place.says(0, "train", "deck.yaml", "run.dir=runs/traced", "run.trace=true", "train.steps=6")
     plans_the_step_of_a_run(place)
     measured = json.loads((place.folder / "runs/traced/trace.rank0000.json").read_text())["traceEvents"]
@@ -262,9 +320,12 @@ def traces_the_planned_step(place):
     expect({event["pid"] for event in alone} == {planned}, "a deck has no measured steps")
     said = place.says(2, "plan", "deck.yaml", "--machine", "./four.yaml", "--trace", "alone.json")
     expect("Add --time." in said, "what --trace needs", said)
-    (place.folder / "runs/traced/trace.rank0000.json").write_text("{")
+    trace = place.folder / "runs/traced/trace.rank0000.json"
+    whole = trace.read_text()
+    trace.write_text("{")
     said = place.says(3, "plan", "runs/traced", "--machine", "./four.yaml", "--ranks", "1", "--time", "--trace", "both.json")
     expect("the file has no trace" in said, "a damaged trace is named", said)
+    trace.write_text(whole)
 
 
 def main():
@@ -282,6 +343,7 @@ def main():
         gives_as_json_all_that_it_prints(place)
         compares_machines(place)
         traces_the_planned_step(place)
+        draws_the_planned_step(place)
     print("ok: plans in short and as JSON, of what cannot be trained, and of jobs of any size")
 
 

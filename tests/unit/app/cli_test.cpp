@@ -171,6 +171,11 @@ TEST(CommandLine, InspectsAFolder) {
     const auto times = print_line({"plan", "a.yaml", "--time", "--json"}).options<PlanOptions>();
     EXPECT_TRUE(times.time);
     EXPECT_TRUE(times.json);
+    const auto written = print_line({"plan", "a.yaml", "--time", "--trace", "a.json", "--html", "a.html"})
+                             .options<PlanOptions>();
+    EXPECT_EQ(written.trace, "a.json");
+    EXPECT_EQ(written.html, "a.html");
+    EXPECT_EQ(print_line({"inspect", "runs/a", "--html", "a.html"}).options<InspectOptions>().html, "a.html");
     const auto searched =
         print_line({"plan", "a.yaml", "--search", "--write", "b.yaml"}).options<PlanOptions>();
     EXPECT_TRUE(searched.search);
@@ -447,6 +452,11 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"plan", "a.yaml", "--rank", "1"},
          "--rank selects the rank of a step program. Add --program or --json."},
         {{"plan", "a.yaml", "--rank", "1", "--time", "--json"}, "Add --program or --json."},
+        {{"plan", "a.yaml", "--trace", "a.json"},
+         "--trace writes a file about the planned step. Add --time."},
+        {{"plan", "a.yaml", "--html", "a.html"}, "--html writes a file about the planned step. Add --time."},
+        {{"inspect", "runs/a", "--html", "a.html", "--verify"},
+         "--html exclude each other. Give one of them."},
         {{"plan", "a.yaml", "--write", "b.yaml"},
          "--write stores the deck of the fastest layout. Add --search."},
         {{"plan", "a.yaml", "--tokens", "3B"}, "--tokens is for the comparison of machines. Add --machines."},
