@@ -77,20 +77,28 @@ std::map<int, plot::StepTimeline> timelines_of(const Json& events) {
     return made;
 }
 
-/// Returns the maximum of bytes of each tier over the run's steps; 0 without metrics.
-std::array<double, 3> measured_peaks(const std::string& folder) {
-    std::array<double, 3> peaks{};
+/// Measured steps of a run.
+struct MeasuredRun {
+    std::array<double, 3> peaks{};  ///< maximum of bytes of each tier
+    double step_seconds = 0;        ///< of the last step
+};
+
+/// Returns the values of the run's metrics; zeros without metrics.
+MeasuredRun measured_run(const std::string& folder) {
+    MeasuredRun measured;
+    auto& peaks = measured.peaks;
     std::error_code unreadable;
     if (!std::filesystem::exists(std::filesystem::path{folder} / "metrics.jsonl", unreadable)) {
-        return peaks;
+        return measured;
     }
     const auto history = plot::read_history(folder);
     for (const auto& step : history.steps) {
+        measured.step_seconds = step.step_s;
         for (std::size_t tier = 0; tier < peaks.size(); ++tier) {
             peaks[tier] = std::max(peaks[tier], step.tier_bytes[static_cast<plot::MemoryTier>(tier)]);
         }
     }
-    return peaks;
+    return measured;
 }
 
 std::vector<std::pair<std::string, std::string>> facts_of(const plan::PlannedTime& time,
@@ -131,6 +139,12 @@ std::string plan_page(const plan::PlannedTime& time,
     plot::StepPage page;
     page.title = run.run.name + ": a planned step";
     page.facts = facts_of(time, timeline, run, machine);
+    const auto [peaks, measured_seconds] = measured_run(folder);
+    if (measured_seconds > 0) {
+        page.facts.emplace_back("measured step",
+                                fmt::format("{}, {:.2f} times the plan", format_duration(measured_seconds),
+                                            measured_seconds / time.step_seconds));
+    }
     const auto trace = Json::parse(planned_trace(timeline, folder));
     const auto timelines = timelines_of(trace.at("traceEvents"));
     page.seconds = timeline.step_seconds;
@@ -154,7 +168,6 @@ std::string plan_page(const plan::PlannedTime& time,
             }
         }
     }
-    const auto peaks = measured_peaks(folder);
     for (const auto tier : {spec::Tier::device, spec::Tier::host, spec::Tier::nvme}) {
         const auto number = static_cast<std::size_t>(tier);
         for (std::size_t i = 0; i < std::min(timeline.ranks.size(), max_ranks_drawn); ++i) {
@@ -163,7 +176,7 @@ std::string plan_page(const plan::PlannedTime& time,
             if (curve.max() > 0) {
                 page.memory.push_back({fmt::format("{}, rank {}", plot::tiers[number], rank.rank),
                                        std::move(curve.seconds), std::move(curve.bytes),
-                                       i == 0 ? peaks[number] : 0});
+                                       timeline.step_seconds, i == 0 ? peaks[number] : 0});
             }
         }
     }

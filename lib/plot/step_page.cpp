@@ -36,8 +36,8 @@ class Picture {
         for (int tick = 0; tick <= num_ticks; ++tick) {
             const double at = seconds_ * tick / num_ticks;
             add(R"(<line class="axis" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1:.1f}"/>)", x(at), height_);
-            add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", x(at), height_ + 15,
-                escape_xml(format_duration(at)));
+            add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)", x(at), height_ + 15,
+                tick == num_ticks ? "end" : "middle", escape_xml(format_duration(at)));
         }
     }
     ~Picture() { text_ += "</svg>\n"; }
@@ -104,7 +104,7 @@ void add_memory(std::string& text, const MemoryStrip& memory, double seconds) {
         points += fmt::format(" {:.1f},{:.1f} {:.1f},{:.1f}", at, y(before), at, y(memory.bytes[i]));
         before = memory.bytes[i];
     }
-    points += fmt::format(" {0:.1f},{1:.1f} {0:.1f},{2:.1f}", picture.x(seconds), y(before), curve_height);
+    points += fmt::format(" {0:.1f},{1:.1f} {0:.1f},{2:.1f}", picture.x(memory.end), y(before), curve_height);
     picture.add(R"(<polygon class="curve" points="{}"/>)", points);
     const auto label = [&](double height, const std::string& words) {
         picture.add(R"(<text x="{:.0f}" y="{:.1f}" text-anchor="end">{}</text>)", left - 8, height,

@@ -31,6 +31,7 @@ struct MemoryStrip {
     std::string title;
     std::vector<double> seconds;
     std::vector<double> bytes;
+    double end = 0;            ///< of the curve, in seconds
     double measured_peak = 0;  ///< 0: not measured
 };
 

@@ -356,7 +356,8 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
     const std::map<std::vector<std::string>, std::set<std::string>> commands{
         {{"train"}, {"--backup", "--help"}},
         {{"inspect"},
-         {"--tensors", "--tensor", "--verify", "--diff", "--tokenizer", "--sample", "--json", "--help"}},
+         {"--tensors", "--tensor", "--verify", "--diff", "--tokenizer", "--sample", "--html", "--json",
+          "--help"}},
         {{"sample"},
          {"--prompt", "--tokens", "--tokenizer", "--add-bos", "--temperature", "--top-k", "--top-p", "--stop",
           "--compute", "--average", "--kv-cache", "--seed", "--chat", "--system", "--template", "--help"}},

@@ -21,7 +21,7 @@ StepPage some_page() {
         .facts = {{"step", "2 s & more"}},
         .timelines = {{"plan of rank 0",
                        {{"compute", {{0, 1, "layers.0 \"qkv\""}, {1, 2, "wait", true}}}, {"nvme_read", {}}}}},
-        .memory = {{"device, rank 0", {0, 1}, {1024, 2048}, 4096}},
+        .memory = {{"device, rank 0", {0, 1}, {1024, 2048}, 2, 4096}},
         .seconds = 2};
 }
 
