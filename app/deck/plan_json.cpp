@@ -138,8 +138,7 @@ Json planned_time_json(const spec::RunSpec& run, const spec::MachineSpec& machin
     const auto time = plan::planned_time(run, machine);
     auto json = Json::parse(plan::time_as_json(time, run, machine));
     json["train_s"] = time.step_seconds * static_cast<double>(run.train.steps);
-    json["bound_words"] = plan::bound_words(time);
-    json["hidden_words"] = text_or_null(plan::hidden_words(time));
+    json["bound_by"] = plan::bound_words(time);
     return json;
 }
 

@@ -20,7 +20,7 @@ struct RunCost {
 /// Without a mean time to failure, or a rate for checkpoints, no time is lost.
 RunCost cost_of_run(const spec::RunSpec& spec, const spec::MachineSpec& machine, double step_seconds);
 
-/// What a search for machines minimizes.
+/// Quantity that a comparison of machines minimizes.
 enum class Objective { time, cost, energy };
 
 /// Returns the part of `cost` that is minimized; nullopt if it is unknown.

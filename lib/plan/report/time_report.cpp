@@ -203,7 +203,7 @@ std::string time_as_json(const PlannedTime& time,
         "{{\"step_s\": {:.9g}, \"bound_s\": {:.9g}, \"tokens_per_s\": {:.9g}, \"tokens_per_s_per_rank\": "
         "{:.9g}, "
         "\"model_flops_per_s_per_rank\": {:.9g}, \"mfu\": {}, \"mfu_convention\": \"{}\", "
-        "\"mfu_by_convention\": {}, \"practicality\": {:.6g}, \"bubble\": {:.6g}, \"bound_by\": {}, "
+        "\"mfu_by_convention\": {}, \"practicality\": {:.6g}, \"bubble\": {:.6g}, \"works\": {}, "
         "\"stages\": [{}]}}\n",
         time.step_seconds, step_bound(time), speed.tokens_per_s, speed.tokens_per_s / spec.parallel.ranks,
         speed.flops_per_rank, speed.mfu ? fmt::format("{:.6g}", *speed.mfu) : "null",

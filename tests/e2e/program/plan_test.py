@@ -157,7 +157,7 @@ def gives_as_json_all_that_it_prints(place):
     printed = place.says(0, *words)
     timed = json.loads(place.says(0, *words, "--time", "--json").splitlines()[-1])
     expect(timed.items() <= planned["time"].items(), "the time is that of --time", (timed, planned["time"]))
-    expect(f"bound by  {planned['time']['bound_words']}\n" in printed, "what bounds a step", printed)
+    expect(f"bound by  {planned['time']['bound_by']}\n" in printed, "what bounds a step", printed)
     expect(planned["memory"]["verdict"] in printed and planned["memory"]["fits"], "the verdict", printed)
     expect(f"rank 0 executes {planned['program']['ops']:,} ops" in printed, "the ops of rank 0", printed)
 

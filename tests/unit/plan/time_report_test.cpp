@@ -137,7 +137,7 @@ TEST(TimeAsJson, NamesTheConventionOfUtilisation) {
     EXPECT_EQ(made.at("mfu_convention"), "C5");
     EXPECT_EQ(made.at("mfu_by_convention").size(), 6U);
     EXPECT_NEAR(made.at("mfu_by_convention").at("C5"), made.at("mfu"), 0.02 * made.at("mfu").get<double>());
-    EXPECT_EQ(made.at("bound_by").at(0).at("work"), bound_parts(time).front().work);
+    EXPECT_EQ(made.at("works").at(0).at("work"), bound_parts(time).front().work);
     EXPECT_LT(made.at("practicality"), 1);
     EXPECT_TRUE(nlohmann::json::parse(time_as_json(time, run, {})).at("mfu_by_convention").is_null());
 }
