@@ -133,7 +133,7 @@ OptionRowOf<PlanOptions> tokens_row() {
             }};
 }
 
-/// Returns an error about options that --machines needs or excludes; empty if there is none.
+/// Returns the error of options that --machines needs or excludes; empty without one.
 std::string problem_of_machines(const GivenOptions& given) {
     for (const char* option : {"--tokens", "--objective"}) {
         if (given.has(option) && !given.has("--machines")) {
@@ -280,7 +280,7 @@ CommandRowOf<PlanOptions> plan_row() {
                                 "layout of each"),
                     tokens_row(),
                     one_of("--objective", "NAME", &PlanOptions::objective, {"time", "cost", "energy"},
-                           "with --machines: what the best job has least of (default cost)"),
+                           "with --machines: sort jobs by time, cost (default) or energy"),
                     flag("--program", &PlanOptions::program,
                          "print the step program of a rank: a summary (on GPUs with kernel launches and "
                          "bytes), or selected ops"),

@@ -46,10 +46,10 @@ struct Job {
     double minimized = 0;
 };
 
-plan::Objective objective_named(const std::string& name) {
-    return name == "time"     ? plan::Objective::time
-           : name == "energy" ? plan::Objective::energy
-                              : plan::Objective::cost;
+plan::JobObjective objective_named(const std::string& name) {
+    return name == "time"     ? plan::JobObjective::time
+           : name == "energy" ? plan::JobObjective::energy
+                              : plan::JobObjective::cost;
 }
 
 /// Separates `dgx-h100:24.5` into a machine and its price per hour; 0 without a price.
@@ -73,9 +73,9 @@ std::vector<std::string> split(const std::string& list) {
 }
 
 /// Throws Error{deck} if the machine's file does not give what the objective needs.
-void expect_known(const spec::MachineSpec& machine, plan::Objective objective) {
-    const bool lacks_price = objective == plan::Objective::cost && machine.price_per_hour <= 0;
-    const bool lacks_power = objective == plan::Objective::energy && machine.power <= 0;
+void expect_known(const spec::MachineSpec& machine, plan::JobObjective objective) {
+    const bool lacks_price = objective == plan::JobObjective::cost && machine.price_per_hour <= 0;
+    const bool lacks_power = objective == plan::JobObjective::energy && machine.power <= 0;
     if (lacks_price) {
         throw Error{ErrorKind::deck,
                     fmt::format("--machines: {} gives no price_per_hour. Write {}:PRICE, the "
@@ -150,7 +150,7 @@ class Comparison {
 
     const PlanOptions& options_;
     deck::LoadOptions load_;
-    plan::Objective objective_;
+    plan::JobObjective objective_;
     PlanningProgress watched_;
     std::vector<std::string> overrides_;
     std::vector<Job> jobs_;

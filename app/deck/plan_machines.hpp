@@ -7,9 +7,9 @@
 
 namespace ziggurat::app {
 
-/// Prints the best jobs that train the deck on options.machines, by options.objective; each with the fastest
-/// layout that fits.
+/// Prints the best jobs that train the deck on options.machines, by options.objective.
 ///
+/// Each has its fastest layout that fits.
 /// Numbers of nodes are powers of two up to options.nodes. Degrees that options.overrides do not set are
 /// chosen.
 ///

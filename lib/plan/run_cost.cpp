@@ -23,13 +23,13 @@ RunCost cost_of_run(const spec::RunSpec& spec, const spec::MachineSpec& machine,
     return cost;
 }
 
-std::optional<double> objective_of(const RunCost& cost, Objective objective) {
+std::optional<double> objective_of(const RunCost& cost, JobObjective objective) {
     switch (objective) {
-        case Objective::time:
+        case JobObjective::time:
             return cost.seconds;
-        case Objective::cost:
+        case JobObjective::cost:
             return cost.price;
-        case Objective::energy:
+        case JobObjective::energy:
             return cost.joules;
     }
     return std::nullopt;

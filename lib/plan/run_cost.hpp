@@ -21,9 +21,9 @@ struct RunCost {
 RunCost cost_of_run(const spec::RunSpec& spec, const spec::MachineSpec& machine, double step_seconds);
 
 /// Quantity that a comparison of machines minimizes.
-enum class Objective { time, cost, energy };
+enum class JobObjective { time, cost, energy };
 
 /// Returns the part of `cost` that is minimized; nullopt if it is unknown.
-std::optional<double> objective_of(const RunCost& cost, Objective objective);
+std::optional<double> objective_of(const RunCost& cost, JobObjective objective);
 
 }  // namespace ziggurat::plan

@@ -38,9 +38,9 @@ TEST(RunCost, IncludesTheTimeOfFailures) {
 
 TEST(RunCost, IsUnknownWithoutPriceOrPower) {
     const auto cost = cost_of_run(thousand_steps(), test::machine_of_two_ranks(), 3.0);
-    EXPECT_FALSE(objective_of(cost, Objective::cost));
-    EXPECT_FALSE(objective_of(cost, Objective::energy));
-    EXPECT_DOUBLE_EQ(objective_of(cost, Objective::time).value(), 3000);
+    EXPECT_FALSE(objective_of(cost, JobObjective::cost));
+    EXPECT_FALSE(objective_of(cost, JobObjective::energy));
+    EXPECT_DOUBLE_EQ(objective_of(cost, JobObjective::time).value(), 3000);
 }
 
 }  // namespace
