@@ -22,9 +22,9 @@ using namespace ziggurat::app;
 int run(const ParsedCommand& parsed, char** argv) {
     // With SIGXFSZ ignored, a write beyond the file size limit (ulimit -f) fails with an error.
     std::signal(SIGXFSZ, SIG_IGN);
-    choose_heap_policy();
-    choose_gpu_policy();
     const auto& command = commands()[parsed.index];
+    choose_heap_policy(command.computes);
+    choose_gpu_policy();
     if (command.computes) {
         choose_wait_policy(argv, command.has_short_ops ? OpLength::short_ones : OpLength::usual);
     }

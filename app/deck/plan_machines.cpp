@@ -34,8 +34,8 @@ constexpr plan::SearchLimits limits_of_job{.wanted = 1, .timed = 200, .footprint
 
 /// Settings that are chosen unless the command line sets them.
 constexpr const char* open_settings[] = {
-    "parallel.tensor=auto", "parallel.sequence=auto", "parallel.pipeline=auto", "parallel.data=auto",
-    "sharding=auto",        "train.micro_batch=auto", "recompute=auto"};
+    "parallel.tensor=auto",  "parallel.sequence=auto", "parallel.pipeline=auto", "parallel.data=auto",
+    "sharding={zero: auto}", "train.micro_batch=auto", "recompute=auto"};
 
 /// A job that fits.
 struct Job {

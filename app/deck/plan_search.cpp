@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
+#include "layout/stage_layers.hpp"
 #include "plan/layouts/for_each_on_threads.hpp"
 #include "plan/layouts/layout_search.hpp"
 #include "plan/plan_run.hpp"
@@ -48,6 +49,14 @@ std::string row(std::size_t place, const LayoutDeck& found, const spec::MachineS
                        plan::described(found.choice), "", plan::bound_text(found.time));
 }
 
+/// True if the deck leads to the run that the search has planned.
+bool is_same_run(const spec::RunSpec& of_deck, spec::RunSpec searched) {
+    if (!of_deck.parallel.stage_layers.empty()) {
+        searched.parallel.stage_layers = layout::stage_layers(searched);
+    }
+    return of_deck == searched;
+}
+
 /// Loads the decks of the layouts, the fastest first, and plans them on the threads of this machine.
 ///
 /// Layouts that a rule refuses, or of which a stage in the middle does not fit, are left out.
@@ -63,12 +72,19 @@ std::vector<LayoutDeck> as_decks(const PlanOptions& options,
         }
         LayoutDeck made{
             .choice = found.choice, .deck = deck::load(options.deck, overrides, load), .time = {}};
+        if (is_same_run(made.deck.run, plan::with_layout(run, found.choice))) {
+            made.time = found.time;
+            made.device_bytes = found.footprint.needed[0];
+        }
         if (made.deck.ok()) {
             decks.push_back(std::move(made));
         }
     }
     plan::for_each_on_threads(decks.size(), [&](std::size_t i) {
         auto& made = decks[i];
+        if (made.device_bytes > 0) {
+            return;
+        }
         const auto planned = plan::plan_run(made.deck.run, made.deck.machine, plan::PlannedRanks::first);
         if (planned.footprint.fits()) {
             made.device_bytes = planned.footprint.needed[0];

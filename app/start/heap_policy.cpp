@@ -8,9 +8,11 @@
 
 namespace ziggurat::app {
 
-void choose_heap_policy() noexcept {
+void choose_heap_policy([[maybe_unused]] bool runs_model) noexcept {
 #ifdef __GLIBC__
-    mallopt(M_ARENA_MAX, 1);
+    if (runs_model) {
+        mallopt(M_ARENA_MAX, 1);
+    }
     mallopt(M_MXFAST, 0);
 #endif
 }

@@ -62,6 +62,14 @@ bool contradicts_open_degrees(const Resolution& resolution, const spec::LayoutSp
             "Write the number of stages, or remove parallel.pipeline.each.");
         return true;
     }
+    if (space.sharding && values.has("sharding.secondary") &&
+        !values.is_keyword("sharding.secondary", "none")) {
+        resolution.found.error(values.location("sharding.secondary"),
+                               "sharding.secondary is set, and sharding.zero is auto",
+                               "the search compares ZeRO stages without a second copy of the parameters",
+                               "Set sharding.zero: 3, or sharding.secondary: none.");
+        return true;
+    }
     for (const char* key : {"sharding.parameters", "sharding.gradients", "sharding.optimizer"}) {
         if ((space.tensor || space.pipeline) && values.has(key)) {
             resolution.found.error(

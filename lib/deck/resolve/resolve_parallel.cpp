@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "deck/resolve/resolve.hpp"
+#include "spec/data_ranks.hpp"
 #include "spec/layout_space.hpp"
 
 namespace ziggurat::deck {
@@ -142,17 +143,8 @@ void resolve_parallel(Resolution& resolution) {
 int data_ranks_per_node(const Resolution& resolution) {
     const spec::Parallel& parallel = resolution.run.parallel;
     const auto pretended = static_cast<int>(resolution.values.integer("debug.nodes"));
-    int ranks_in_a_row = pretended > 0 ? parallel.ranks / pretended : parallel.ranks_per_node;
-    for (const spec::Axis faster : parallel.order) {
-        if (faster == spec::Axis::data) {
-            break;
-        }
-        // Divided one by one: the product of invalid degrees may overflow an int.
-        ranks_in_a_row /= std::max(1, faster == spec::Axis::tensor    ? parallel.tensor
-                                      : faster == spec::Axis::context ? parallel.context
-                                                                      : parallel.stages);
-    }
-    return std::clamp(ranks_in_a_row, 1, std::max(1, parallel.data));
+    return spec::data_ranks_among(parallel,
+                                  pretended > 0 ? parallel.ranks / pretended : parallel.ranks_per_node);
 }
 
 }  // namespace ziggurat::deck

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/round_up.hpp"
 #include "plan/layouts/axis_rules.hpp"
+#include "spec/data_ranks.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -136,7 +138,27 @@ void set_pipeline(spec::RunSpec& made, const LayoutChoice& choice, const spec::L
     made.stages.clear();
 }
 
-void set_sharding(spec::RunSpec& made, const LayoutChoice& choice, const spec::LayoutSpace& space) {
+int data_ranks_of_node(const spec::Parallel& parallel) {
+    return std::gcd(parallel.data, spec::data_ranks_among(parallel, parallel.ranks_per_node));
+}
+
+/// Returns the ranks that sum first: the data ranks of a node, or all if the run sums flat over nodes.
+int sum_group_of(const spec::RunSpec& made, const spec::RunSpec& before) {
+    const auto& was = before.parallel;
+    const bool is_flat = before.sharding.sum_group == was.data && data_ranks_of_node(was) != was.data;
+    return is_flat ? made.parallel.data : data_ranks_of_node(made.parallel);
+}
+
+/// Returns the span of a second copy within a node, if `before` has one and it differs from the first.
+int second_copy_of(const spec::RunSpec& made, const spec::RunSpec& before) {
+    const int span = std::gcd(made.sharding.parameters, data_ranks_of_node(made.parallel));
+    return before.sharding.secondary > 0 && span > 1 && span < made.sharding.parameters ? span : 0;
+}
+
+void set_sharding(spec::RunSpec& made,
+                  const LayoutChoice& choice,
+                  const spec::LayoutSpace& space,
+                  const spec::RunSpec& before) {
     auto& sharding = made.sharding;
     if (!space.sharding && sharding.is_by_span) {
         return;
@@ -144,9 +166,9 @@ void set_sharding(spec::RunSpec& made, const LayoutChoice& choice, const spec::L
     sharding.optimizer = choice.zero >= 1 ? choice.data : 1;
     sharding.gradients = choice.zero >= 2 ? choice.data : 1;
     sharding.parameters = choice.zero >= 3 ? choice.data : 1;
-    sharding.secondary = 0;
+    sharding.secondary = space.sharding ? 0 : second_copy_of(made, before);
     sharding.is_by_span = false;
-    sharding.sum_group = choice.data;
+    sharding.sum_group = sum_group_of(made, before);
     sharding.reduce = choice.zero >= 2 || made.tiers.gradients.device < 1 ? spec::ReducePlan::each_microbatch
                                                                           : spec::ReducePlan::at_end;
 }
@@ -183,7 +205,7 @@ spec::RunSpec with_layout(const spec::RunSpec& spec,
     made.train.micro_batch = choice.micro_batch;
     made.train.micro_batches = spec.train.global_batch / (choice.micro_batch * choice.data);
     set_pipeline(made, choice, space);
-    set_sharding(made, choice, space);
+    set_sharding(made, choice, space, spec);
     set_recomputation(made, choice, space);
     return made;
 }

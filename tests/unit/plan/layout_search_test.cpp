@@ -147,6 +147,14 @@ TEST(LayoutChoice, KeepsWhatTheSpaceDoesNotLeaveOpen) {
         EXPECT_EQ(run.sharding.gradients, run.parallel.data);
         EXPECT_EQ(run.sharding.parameters, 1);
     }
+    space.zero = 3;
+    spec.sharding.secondary = 2;
+    spec.parallel.tensor = spec.parallel.stages = 1;
+    const auto copied = with_layout(spec, all_layouts(spec, space).front(), space);
+    EXPECT_EQ(copied.sharding.parameters, 4);
+    EXPECT_EQ(copied.sharding.secondary, 2) << "a second copy within a node of two ranks stays";
+    EXPECT_EQ(copied.sharding.sum_group, 2) << "ranks of a node sum first";
+    spec.parallel.tensor = spec.parallel.stages = 2;
     space.data = false;
     EXPECT_EQ(all_layouts(spec, space).size(), 1U) << "the data degree follows from the stages";
 }

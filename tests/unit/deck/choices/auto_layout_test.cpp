@@ -150,6 +150,10 @@ TEST_F(AutoLayout, ExcludesSettingsOfStagesAndSpans) {
     EXPECT_NE(spans.found.print().find("sharding.optimizer is set, and the layout is auto"),
               std::string::npos)
         << spans.found.print();
+    const auto copy = load_with({"sharding={zero: auto, secondary: node}"});
+    EXPECT_NE(copy.found.print().find("sharding.secondary is set, and sharding.zero is auto"),
+              std::string::npos)
+        << copy.found.print();
     EXPECT_TRUE(asked_.empty());
 }
 

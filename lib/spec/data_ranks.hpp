@@ -1,0 +1,24 @@
+/// Data ranks of a node.
+#pragma once
+
+#include <algorithm>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::spec {
+
+/// Returns the number of consecutive data ranks among `ranks` consecutive ranks, such as those of a node.
+inline int data_ranks_among(const Parallel& parallel, int ranks) {
+    for (const Axis faster : parallel.order) {
+        if (faster == Axis::data) {
+            break;
+        }
+        // Divided one by one: the product of invalid degrees may overflow an int.
+        ranks /= std::max(1, faster == Axis::tensor    ? parallel.tensor
+                             : faster == Axis::context ? parallel.context
+                                                       : parallel.stages);
+    }
+    return std::clamp(ranks, 1, std::max(1, parallel.data));
+}
+
+}  // namespace ziggurat::spec
