@@ -7,7 +7,7 @@
 
 namespace ziggurat::spec {
 
-/// Returns the number of consecutive data ranks among `ranks` consecutive ranks, such as those of a node.
+/// Returns the number of data ranks among `ranks` consecutive ranks, such as those of a node.
 inline int data_ranks_among(const Parallel& parallel, int ranks) {
     for (const Axis faster : parallel.order) {
         if (faster == Axis::data) {
