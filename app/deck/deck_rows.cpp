@@ -258,46 +258,49 @@ CommandRowOf<PlanOptions> plan_row() {
         .name = "plan",
         .doc = "Shows planned memory, time and step program, for any number of ranks. Does not train.",
         .positionals = {deck_row(), overrides_row()},
-        .options = {ranks_row(), nodes_row(), machine_row(&PlannedJob::machine),
-                    flag("--time", &PlanOptions::time,
-                         "print only the time of a step and what it consists of, without memory"),
-                    text_option("--trace", "FILE", &PlanOptions::trace, "a file",
-                                "with --time: write every op of the planned step for Perfetto, for the folder of "
-                                "a run next to its measured steps"),
-                    text_option("--html", "FILE", &PlanOptions::html, "a file",
-                                "with --time: write a page with the lanes and the memory of the planned step, "
-                                "for the folder of a run next to its last measured step"),
-                    flag(
-                        "--search", &PlanOptions::search,
-                        "search for the fastest layouts that fit: degrees, schedule, ZeRO stage, micro-batch "
-                        "and recomputation"),
-                    text_option("--write", "FILE", &PlanOptions::write, "a file",
-                                "with --search: write the deck of the fastest layout"),
-                    text_option("--machines", "A,B", &PlanOptions::machines,
-                                "names or files of machines, separated by commas; A:PRICE sets the price of a "
-                                "node for an hour",
-                                "compare jobs on machines, with up to --nodes nodes (default 64) and the fastest "
-                                "layout of each"),
-                    tokens_row(),
-                    one_of("--objective", "NAME", &PlanOptions::objective, {"time", "cost", "energy"},
-                           "with --machines: sort jobs by time, cost (default) or energy"),
-                    flag("--program", &PlanOptions::program,
-                         "print the step program of a rank: a summary (on GPUs with kernel launches and "
-                         "bytes), or selected ops"),
-                    whole("--rank", "R", &PlanOptions::rank, 0, max_ranks - 1,
-                          "with --program or --json: rank of the program (default 0)"),
-                    one_of("--variant", "NAME", &PlanOptions::variant, {"train", "evaluate"},
-                           "program variant: train (default) or evaluate"),
-                    text_option("--unit", "NAME", &PlanOptions::unit, "the name of a unit, such as layers.0",
-                                "print ops of a unit: embedding, layers.0 ... head; step: without a unit"),
-                    text_option("--lane", "NAME", &PlanOptions::lane, "the name of a lane, such as compute",
-                                "print ops of a lane: compute, collective, nvme_read ..."),
-                    text_option("--kind", "NAME", &PlanOptions::kind, "a kind of op, such as all_gather",
-                                "print ops of a kind: compute, all_gather, update ..."),
-                    ops_row(), flag("--all", &PlanOptions::all, "print every op"),
-                    flag("--json", &PlanOptions::json,
-                         "print the plan, every op (--program) or the time (--time) as JSON (fields: "
-                         "decks/PLAN.md)")},
+        .options =
+            {ranks_row(),
+             nodes_row(),
+             machine_row(&PlannedJob::machine),
+             flag("--time", &PlanOptions::time,
+                  "print only the time of a step and what it consists of, without memory"),
+             text_option("--trace", "FILE", &PlanOptions::trace, "a file",
+                         "with --time: write every op of the planned step for Perfetto, for the folder of "
+                         "a run next to its measured steps"),
+             text_option("--html", "FILE", &PlanOptions::html, "a file",
+                         "with --time: write a page with the lanes and the memory of the planned step, "
+                         "for the folder of a run next to its last measured step"),
+             flag("--search", &PlanOptions::search,
+                  "search for the fastest layouts that fit: degrees, schedule, ZeRO stage, micro-batch "
+                  "and recomputation"),
+             text_option("--write", "FILE", &PlanOptions::write, "a file",
+                         "with --search: write the deck of the fastest layout"),
+             text_option("--machines", "A,B", &PlanOptions::machines,
+                         "names or files of machines, separated by commas; A:PRICE sets the price of a "
+                         "node for an hour",
+                         "compare jobs on machines, with up to --nodes nodes (default 64) and the fastest "
+                         "layout of each"),
+             tokens_row(),
+             one_of("--objective", "NAME", &PlanOptions::objective, {"time", "cost", "energy"},
+                    "with --machines: sort jobs by time, cost (default) or energy"),
+             flag("--program", &PlanOptions::program,
+                  "print the step program of a rank: a summary (on GPUs with kernel launches and "
+                  "bytes), or selected ops"),
+             whole("--rank", "R", &PlanOptions::rank, 0, max_ranks - 1,
+                   "with --program or --json: rank of the program (default 0)"),
+             one_of("--variant", "NAME", &PlanOptions::variant, {"train", "evaluate"},
+                    "program variant: train (default) or evaluate"),
+             text_option("--unit", "NAME", &PlanOptions::unit, "the name of a unit, such as layers.0",
+                         "print ops of a unit: embedding, layers.0 ... head; step: without a unit"),
+             text_option("--lane", "NAME", &PlanOptions::lane, "the name of a lane, such as compute",
+                         "print ops of a lane: compute, collective, nvme_read ..."),
+             text_option("--kind", "NAME", &PlanOptions::kind, "a kind of op, such as all_gather",
+                         "print ops of a kind: compute, all_gather, update ..."),
+             ops_row(),
+             flag("--all", &PlanOptions::all, "print every op"),
+             flag("--json", &PlanOptions::json,
+                  "print the plan, every op (--program) or the time (--time) as JSON (fields: "
+                  "decks/PLAN.md)")},
         .examples =
             {{"ziggurat plan decks/systems/gpipe-84b.yaml --machine dgx-a100 --nodes 16",
               "does it fit on that machine, and how long does it take?"},
