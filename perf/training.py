@@ -12,6 +12,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "perf"
 VOCABULARY = 50257
+FIRST_STEPS = 3  # of step_seconds: they touch memory and load code for the first time
 
 
 class TrainingFailed(Exception):
@@ -89,3 +90,20 @@ def train(binary, ranks, threads, settings, steps, name):
             "tokens_per_second": records[-1]["tokens"] / len(records) / best,
             "losses": [record["loss"] for record in records],
             "cpu_seconds": usage.ru_utime + usage.ru_stime, "wall_seconds": wall}
+
+
+def step_seconds(binary, mpiexec, folder, ranks, deck, settings):
+    """Trains `deck` in `folder` with `settings` as overrides, and gives the seconds of each step, without the first three.
+
+    The deck's run.dir is `folder`. Raises TrainingFailed with what was printed when the training fails."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    log = folder.with_suffix(".log")
+    command = [*mpiexec.split(), "-n", str(ranks), binary, "train", deck, f"run.dir={folder}", *settings]
+    with open(log, "w") as output:
+        code = subprocess.run(command, cwd=ROOT, env=environment(1) | {"OMP_WAIT_POLICY": "passive"}, stdout=output,
+                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=600).returncode
+    if code != 0:
+        raise TrainingFailed(f"'{' '.join(map(str, command))}' ended with exit code {code}:\n{log.read_text()[-3000:]}")
+    lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    return [line["step_s"] for line in lines if line["event"] == "step"][FIRST_STEPS:]

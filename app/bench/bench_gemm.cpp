@@ -23,23 +23,19 @@ namespace {
 /// Measures and fits the products of one type. Returns the highest measured FLOP/s.
 double measure_type(BenchRanks& ranks, spec::DType type, double bandwidth, const BenchDetail& detail) {
     const auto timed = measure_products(ranks, type, detail.is_brief);
-    std::vector<plan::ProductSample> samples;
     double highest = 0;
     for (const auto& product : timed) {
-        const auto& sample = samples.emplace_back(product.sample());
+        const auto sample = product.sample();
         highest = std::max(highest, sample.extents.flops() / sample.seconds);
     }
     const plan::ProductMemory memory{.element_bytes = spec::element_bytes(type), .bandwidth = bandwidth};
-    const auto rate = plan::fit_products(samples, memory);
+    const auto rates = fit_linear_products(timed, memory, ranks.has_gpu());
     if (detail.has_tables) {
-        ranks.print(products_table(type, timed, rate, memory));
+        ranks.print(products_table(type, timed, rates, memory));
     }
-    const bool is_bf16 = type == spec::DType::bf16;
-    ranks.print(
-        fmt::format("{} products: {}FLOP/s, half of it at m {}, n {}, k {}; {} products, error {:.0f} %\n",
-                    is_bf16 ? "bf16" : "fp32", format_count(rate.flops), rate.half_m, rate.half_n,
-                    rate.half_k, samples.size(), 100 * plan::fit_error(samples, rate, memory)));
-    (is_bf16 ? ranks.machine().bf16_products : ranks.machine().fp32_products) = rate;
+    ranks.print(rates_lines(type, timed, rates, memory));
+    auto& machine = ranks.machine();
+    (type == spec::DType::bf16 ? machine.bf16_products : machine.fp32_products) = rates;
     return highest;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -90,6 +91,33 @@ void measure(BenchRanks& ranks, bool is_brief, std::vector<TimedProduct>& timed)
     }
 }
 
+const char* type_name(spec::DType type) {
+    return type == spec::DType::bf16 ? "bf16" : "fp32";
+}
+
+std::vector<plan::ProductSample> samples_of(const std::vector<TimedProduct>& timed,
+                                            std::optional<LinearProduct> kind = std::nullopt) {
+    std::vector<plan::ProductSample> samples;
+    for (const auto& product : timed) {
+        if (!kind || product.kind == *kind) {
+            samples.push_back(product.sample());
+        }
+    }
+    return samples;
+}
+
+const spec::ProductRate& rate_of(LinearProduct kind, const spec::ProductRates& rates) {
+    switch (kind) {
+        case LinearProduct::forward:
+            return rates.forward;
+        case LinearProduct::backward_input:
+            return rates.of_backward_input();
+        case LinearProduct::backward_weight:
+            return rates.of_backward_weight();
+    }
+    return rates.forward;
+}
+
 }  // namespace
 
 plan::ProductSample TimedProduct::sample() const {
@@ -118,17 +146,52 @@ std::vector<TimedProduct> measure_products(BenchRanks& ranks, spec::DType type, 
     return timed;
 }
 
+spec::ProductRates fit_linear_products(const std::vector<TimedProduct>& timed,
+                                       const plan::ProductMemory& memory,
+                                       bool has_gpu) {
+    if (has_gpu) {
+        return {.forward = plan::fit_products(samples_of(timed), memory)};
+    }
+    const auto fit = [&](LinearProduct kind) { return plan::fit_products(samples_of(timed, kind), memory); };
+    return {.forward = fit(LinearProduct::forward),
+            .backward_input = fit(LinearProduct::backward_input),
+            .backward_weight = fit(LinearProduct::backward_weight)};
+}
+
+std::string rates_lines(spec::DType type,
+                        const std::vector<TimedProduct>& timed,
+                        const spec::ProductRates& fitted,
+                        const plan::ProductMemory& memory) {
+    std::string text;
+    const auto line = [&](const char* of, const spec::ProductRate& rate,
+                          const std::vector<plan::ProductSample>& samples) {
+        text += fmt::format(
+            "{} products{}: {}FLOP/s, half of it at m {}, n {}, k {}; {:.1f} us a call; {} products, error "
+            "{:.0f} %\n",
+            type_name(type), of, format_count(rate.flops), rate.half_m, rate.half_n, rate.half_k,
+            rate.call * 1e6, samples.size(), 100 * plan::fit_error(samples, rate, memory));
+    };
+    if (fitted.backward_input.flops <= 0) {
+        line("", fitted.forward, samples_of(timed));
+        return text;
+    }
+    line(" (forward)", fitted.forward, samples_of(timed, LinearProduct::forward));
+    line(" (gradients of inputs)", fitted.backward_input, samples_of(timed, LinearProduct::backward_input));
+    line(" (gradients of weights)", fitted.backward_weight,
+         samples_of(timed, LinearProduct::backward_weight));
+    return text;
+}
+
 std::string products_table(spec::DType type,
                            const std::vector<TimedProduct>& timed,
-                           const spec::ProductRate& fitted,
+                           const spec::ProductRates& fitted,
                            const plan::ProductMemory& memory) {
-    auto text = fmt::format("{} products{:>16} {:>22} {:>11} {:>11} {:>8} {:>13}\n",
-                            type == spec::DType::bf16 ? "bf16" : "fp32", "", "m x n x k", "measured us",
-                            "fitted us", "error", "measured");
+    auto text = fmt::format("{} products{:>16} {:>22} {:>11} {:>11} {:>8} {:>13}\n", type_name(type), "",
+                            "m x n x k", "measured us", "fitted us", "error", "measured");
     for (const auto& product : timed) {
         const auto sample = product.sample();
         const auto& [m, n, k] = sample.extents;
-        const double seconds = plan::fitted_seconds(sample.extents, fitted, memory);
+        const double seconds = plan::product_seconds(sample.extents, rate_of(product.kind, fitted), memory);
         text += fmt::format("  {:<27} {:>22} {:>11.1f} {:>11.1f} {:>+7.0f}% {:>13}\n",
                             to_string(product.kind), fmt::format("{} x {} x {}", m, n, k),
                             sample.seconds * 1e6, seconds * 1e6, 100 * (seconds / sample.seconds - 1),

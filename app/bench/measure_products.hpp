@@ -29,10 +29,23 @@ struct TimedProduct {
 /// Collective: over the ranks
 std::vector<TimedProduct> measure_products(BenchRanks& ranks, spec::DType type, bool is_brief);
 
+/// Returns the rates that fit the measured times.
+///
+/// \param has_gpu  one rate for all products; on hosts, gradients of inputs and of weights have own rates
+spec::ProductRates fit_linear_products(const std::vector<TimedProduct>& timed,
+                                       const plan::ProductMemory& memory,
+                                       bool has_gpu);
+
+/// Returns a line for each rate, with the error of its fit.
+std::string rates_lines(spec::DType type,
+                        const std::vector<TimedProduct>& timed,
+                        const spec::ProductRates& fitted,
+                        const plan::ProductMemory& memory);
+
 /// Returns a table of measured and fitted times.
 std::string products_table(spec::DType type,
                            const std::vector<TimedProduct>& timed,
-                           const spec::ProductRate& fitted,
+                           const spec::ProductRates& fitted,
                            const plan::ProductMemory& memory);
 
 }  // namespace ziggurat::app

@@ -34,18 +34,12 @@ std::string left_out(const spec::RunSpec& run) {
                          : fmt::format(", without {} and {}", fmt::join(parts, ", "), last);
 }
 
-/// Returns the commands that measure the rates in `missing`, a list of keys of a machine file.
-std::string commands_for(const std::string& missing, const spec::RunSpec& run) {
-    std::vector<const char*> commands;
-    if (missing.find("device_flops") != std::string::npos) {
-        commands.push_back(run.tiers.device == spec::DeviceKind::cuda
-                               ? "ziggurat bench gpu"
-                               : "ziggurat train (measures and stores it at the start)");
-    }
-    if (missing.find("nvme") != std::string::npos) {
-        commands.push_back("ziggurat bench io with the folders of tiers.nvme.paths");
-    }
-    return fmt::format("{}", fmt::join(commands, "; "));
+/// Returns the command that measures the rates in `missing`, a list of keys of a machine file.
+std::string command_for(const std::string& missing, const spec::RunSpec& run) {
+    const int ranks = run.parallel.ranks_per_node;
+    return fmt::format(
+        "{}ziggurat bench all{}", ranks > 1 ? fmt::format("mpirun -n {} ", ranks) : "",
+        missing.find("nvme") != std::string::npos ? " with the folders of tiers.nvme.paths" : "");
 }
 
 }  // namespace
@@ -56,7 +50,7 @@ std::string time_text(const spec::RunSpec& run,
     if (!step_seconds) {
         const auto missing = plan::missing_rates(run, machine);
         return fmt::format("time      unknown: {} does not give {}. Measure on that machine: {}\n",
-                           printable(machine.name), missing, commands_for(missing, run));
+                           printable(machine.name), missing, command_for(missing, run));
     }
     const auto speed = plan::speed_of(run, machine, *step_seconds);
     const auto& convention = layout::row_of(layout::own_convention());

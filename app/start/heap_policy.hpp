@@ -8,7 +8,7 @@ namespace ziggurat::app {
 /// One arena for commands that run a model: threads that write checkpoints exist for one save each. With
 /// separate arenas (up to eight per core), each arena would keep the memory of the largest save, which the
 /// memory plan does not count. Training itself allocates nothing, so the threads do not contend for the heap.
-/// Threads that plan do: a search takes a third longer with one arena. No fast bins: planning frees a million
+/// Threads that plan do: with one arena a search takes twice as long. No fast bins: planning frees a million
 /// small blocks between large ones. glibc would keep them and coalesce all of them whenever a large block is
 /// freed, which takes a fifth of the time of a plan.
 ///

@@ -15,7 +15,7 @@ std::string missing_rates(const spec::RunSpec& spec, const spec::MachineSpec& ma
     const bool uses_disks = spec::is_any_state_on_nvme(spec);
     std::string missing;
     for (const auto& [is_needed, rate, key] :
-         {std::tuple{products.flops <= 0, known.device_flops, "device_flops"},
+         {std::tuple{products.forward.flops <= 0, known.device_flops, "device_flops"},
           std::tuple{uses_disks, known.nvme_read_rate, "nvme_read_rate"},
           std::tuple{uses_disks, known.nvme_write_rate, "nvme_write_rate"}}) {
         if (is_needed && rate <= 0) {

@@ -18,13 +18,31 @@ constexpr std::int64_t unknown_space = std::numeric_limits<std::int64_t>::max();
 ///
 /// A product runs at flops x m / (m + half_m) x n / (n + half_n) x k / (k + half_k). An extent that equals
 /// its half reaches half of the rate; short extents leave tiles, blocks and pipelines of a processor unused.
+/// The time of each call is added.
 struct ProductRate {
     double flops = 0;  ///< FLOP/s of a rank with large extents; 0: unknown
     double half_m = 0;
     double half_n = 0;
     double half_k = 0;
+    double call = 0;  ///< seconds that each product takes in addition
 
     bool operator==(const ProductRate&) const = default;
+};
+
+/// Rates of the products of a linear layer. On hosts, each of the three has its own kernel.
+struct ProductRates {
+    ProductRate forward = {};
+    ProductRate backward_input = {};   ///< flops 0: as forward
+    ProductRate backward_weight = {};  ///< flops 0: as forward
+
+    const ProductRate& of_backward_input() const noexcept {
+        return backward_input.flops > 0 ? backward_input : forward;
+    }
+    const ProductRate& of_backward_weight() const noexcept {
+        return backward_weight.flops > 0 ? backward_weight : forward;
+    }
+
+    bool operator==(const ProductRates&) const = default;
 };
 
 /// Rates of attention, in FLOP/s of the products that its kernels compute; 0: unknown.
@@ -36,7 +54,7 @@ struct AttentionRate {
 };
 
 /// Kinds of kernels that read and write every element one time, and compute little with it.
-enum class SweepKind { norm, activation, rotation, residual, embedding, loss, sum, squares };
+enum class SweepKind { norm, activation, rotation, residual, embedding, loss, sum, squares, packing };
 
 constexpr const char* to_string(SweepKind sweep) {
     switch (sweep) {
@@ -56,6 +74,8 @@ constexpr const char* to_string(SweepKind sweep) {
             return "sum";
         case SweepKind::squares:
             return "squares";
+        case SweepKind::packing:
+            return "packing";
     }
     throw std::invalid_argument{"no SweepKind"};
 }
@@ -103,8 +123,8 @@ struct MachineSpec {
 
     // Rates by kind of work; 0: unknown, which falls back to a rate above or to a usual value.
     double peak_flops = 0;  ///< FLOP/s of a rank in the data sheet; reports divide by it
-    ProductRate bf16_products = {};
-    ProductRate fp32_products = {};
+    ProductRates bf16_products = {};
+    ProductRates fp32_products = {};
     AttentionRate attention = {};
     EnumArray<SweepKind, SweepRate> sweeps = {};
     double device_bandwidth = 0;  ///< bytes/s of a rank's kernels that read and write device memory

@@ -63,9 +63,8 @@ TEST_F(Check, SaysWhatAGoodDeckMeans) {
         "layout    ranks 2 = tensor 1 x context 1 x data 2 x stages 1; 2 a node, 1 threads each; sharded "
         "over ranks: parameters 1, gradients 1, optimizer 1\n"
         "saves     400.5 KiB every 30min and at the end; keeps 2 (801.0 KiB)\n"
-        "time      unknown: this machine does not give device_flops. Measure on that machine: ziggurat "
-        "train "
-        "(measures and stores it at the start)\n");
+        "time      unknown: this machine does not give device_flops. Measure on that machine: mpirun "
+        "-n 2 ziggurat bench all\n");
 }
 
 TEST_F(Check, NamesPretendedNodes) {
@@ -412,8 +411,8 @@ TEST_F(CheckAsJson, SaysNothingOfTimeWithoutRates) {
     EXPECT_EQ(run(), 0);
     EXPECT_NE(
         out_.find(
-            "\ntime      unknown: cpu-64 does not give device_flops. Measure on that machine: ziggurat train "
-            "(measures and stores it at the start)\n"),
+            "\ntime      unknown: cpu-64 does not give device_flops. Measure on that machine: mpirun -n 2 "
+            "ziggurat bench all\n"),
         std::string::npos)
         << out_;
 }

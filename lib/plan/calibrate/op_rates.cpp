@@ -21,7 +21,7 @@ constexpr double min_rest = 0.05;
 /// Returns rates with which all work takes no time.
 Rates instant_rates(const spec::RunSpec& spec) {
     Rates rates;
-    rates.products.flops = no_limit;
+    rates.products.forward.flops = no_limit;
     rates.attention = {no_limit, no_limit};
     for (auto& sweep : rates.sweeps) {
         sweep = {no_limit, no_limit};
@@ -44,7 +44,7 @@ std::vector<double> work_of(const TimedProgram& timed, const std::function<void(
 }
 
 std::vector<double> products_of(const TimedProgram& timed) {
-    return work_of(timed, [](Rates& rates) { rates.products.flops = 1; });
+    return work_of(timed, [](Rates& rates) { rates.products.forward.flops = 1; });
 }
 
 std::vector<double> launches_of(const TimedProgram& timed) {

@@ -8,19 +8,23 @@
 #include <utility>
 
 #include "base/contract.hpp"
-#include "plan/cost/rates.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
-constexpr std::size_t num_unknowns = 4;
-/// Logarithms of flops, half_m, half_n and half_k.
+constexpr std::size_t num_unknowns = 5;
+/// Logarithms of flops, half_m, half_n, half_k and the seconds of a call.
 using Unknowns = std::array<double, num_unknowns>;
 
-// Bounds of the halves. At the lower bound no extent has an effect.
+// Bounds of the halves and of calls. At the lower bounds they have no effect.
 constexpr double min_half = 0.05;
 constexpr double max_half = 1e5;
+constexpr double min_call = 1e-10;
+constexpr double max_call = 1e-2;
+/// Share of the shortest measured time at which the search for the time of a call begins.
+constexpr double first_call = 0.1;
 constexpr double first_halves[] = {1, 16, 128, 1024};
+constexpr double nanosecond = 1e-9;
 constexpr int max_steps = 200;
 /// A step that reduces the sum of squares by less than this share is the last one.
 constexpr double smallest_gain = 1e-10;
@@ -31,11 +35,12 @@ spec::ProductRate rate_of(const Unknowns& x) {
     return {.flops = std::exp(x[0]),
             .half_m = std::exp(x[1]),
             .half_n = std::exp(x[2]),
-            .half_k = std::exp(x[3])};
+            .half_k = std::exp(x[3]),
+            .call = std::exp(x[4])};
 }
 
 double log_ratio(const ProductSample& sample, const spec::ProductRate& rate, const ProductMemory& memory) {
-    return std::log(fitted_seconds(sample.extents, rate, memory) / sample.seconds);
+    return std::log(product_seconds(sample.extents, rate, memory) / sample.seconds);
 }
 
 double sum_of_squares(std::span<const ProductSample> samples,
@@ -50,9 +55,10 @@ double sum_of_squares(std::span<const ProductSample> samples,
 }
 
 void keep_in_bounds(Unknowns& x) {
-    for (std::size_t i = 1; i < num_unknowns; ++i) {
+    for (std::size_t i = 1; i < 4; ++i) {
         x[i] = std::clamp(x[i], std::log(min_half), std::log(max_half));
     }
+    x[4] = std::clamp(x[4], std::log(min_call), std::log(max_call));
 }
 
 /// Normal equations of the linearized problem: matrix and right-hand side.
@@ -145,33 +151,29 @@ std::pair<Unknowns, double> descend(std::span<const ProductSample> samples,
 
 }  // namespace
 
-double fitted_seconds(const ProductExtents& product,
-                      const spec::ProductRate& rate,
-                      const ProductMemory& memory) {
-    Rates rates;
-    rates.products = rate;
-    rates.memory = memory.bandwidth > 0 ? memory.bandwidth : std::numeric_limits<double>::infinity();
-    return product_seconds(product, memory.element_bytes, rates);
-}
-
 spec::ProductRate fit_products(std::span<const ProductSample> samples, const ProductMemory& memory) {
     ZG_EXPECTS(!samples.empty());
     double highest = 0;
+    double shortest = std::numeric_limits<double>::infinity();
     for (const auto& sample : samples) {
         ZG_EXPECTS(sample.extents.flops() > 0 && sample.seconds > 0);
         highest = std::max(highest, sample.extents.flops() / sample.seconds);
+        shortest = std::min(shortest, sample.seconds);
     }
     std::pair<Unknowns, double> best{{}, std::numeric_limits<double>::infinity()};
     for (const double half : first_halves) {
-        const auto found =
-            descend(samples, {std::log(highest), std::log(half), std::log(half), std::log(half)}, memory);
+        const auto found = descend(samples,
+                                   {std::log(highest), std::log(half), std::log(half), std::log(half),
+                                    std::log(first_call * shortest)},
+                                   memory);
         best = found.second < best.second ? found : best;
     }
     const auto rate = rate_of(best.first);
     return {.flops = std::round(rate.flops),
             .half_m = std::round(rate.half_m),
             .half_n = std::round(rate.half_n),
-            .half_k = std::round(rate.half_k)};
+            .half_k = std::round(rate.half_k),
+            .call = std::round(rate.call / nanosecond) * nanosecond};
 }
 
 double fit_error(std::span<const ProductSample> samples,

@@ -1,7 +1,6 @@
 /// Fit of the rate of matrix products to measured times.
 #pragma once
 
-#include <cstdint>
 #include <span>
 
 #include "plan/cost/product_cost.hpp"
@@ -15,22 +14,11 @@ struct ProductSample {
     double seconds = 0;
 };
 
-/// Memory traffic that bounds the time of a product from below, see product_seconds().
-struct ProductMemory {
-    std::int64_t element_bytes = 4;
-    double bandwidth = 0;  ///< bytes/s of a rank's kernels
-};
-
-/// Returns the seconds of a product that the planner derives from `rate`.
-double fitted_seconds(const ProductExtents& product,
-                      const spec::ProductRate& rate,
-                      const ProductMemory& memory);
-
 /// Returns the rate with the minimum sum of squared logarithms of fitted over measured time.
 ///
-/// Levenberg-Marquardt on the logarithms of the four numbers, from several starts. All numbers are rounded to
-/// whole ones, as machine files store them. Few samples, or samples with one extent only, give a rate that
-/// fits them and nothing else.
+/// Levenberg-Marquardt on the logarithms of the five numbers, from several starts. All numbers are rounded as
+/// machine files store them: to whole ones, and calls to nanoseconds. Few samples, or samples with one extent
+/// only, give a rate that fits them and nothing else.
 ///
 /// Source: Moré, "The Levenberg-Marquardt algorithm: implementation and theory", 1978, section 2
 /// \pre there are samples; their extents, FLOP and seconds are above 0

@@ -72,7 +72,7 @@ class OpCosts {
     /// Returns the seconds of an op without products, by the bytes that it writes `times` times.
     double by_bytes(const Op& op, double times) const {
         if (op.flops > 0) {
-            return rates_.op_overhead + op.flops / rates_.products.flops;
+            return rates_.op_overhead + op.flops / rates_.products.forward.flops;
         }
         double bytes = 0;
         for (const auto& operand : op.writes) {
@@ -82,8 +82,22 @@ class OpCosts {
         return rates_.op_overhead + times * bytes / rate;
     }
 
+    /// Returns the seconds of packing a weight for the host's products.
+    double of_packing(const Op& op) const {
+        double bytes = 0;
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                bytes += static_cast<double>(operand.bytes());
+            }
+        }
+        return rates_.op_overhead + bytes / rates_.of(spec::SweepKind::packing, true);
+    }
+
     double of_phase(const Op& op) const {
         const auto& phase = model_->table.units.at(op.unit).phases.at(op.phase);
+        if (phase.kind == PhaseKind::logits && op.direction == schedule::Direction::none) {
+            return of_packing(op);
+        }
         const auto kernels = KernelTraffic{*spec_, *model_, program_}.of(op);
         const double around = launch_seconds(kernels, rates_) +
                               sweep_seconds(kernels, sweep_of(phase.kind), is_forward(op), rates_);

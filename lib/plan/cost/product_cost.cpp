@@ -17,6 +17,28 @@ double efficiency(double extent, double half) {
     return extent / (extent + half);
 }
 
+const spec::ProductRate& rate_of(Direction direction, const spec::ProductRates& rates) {
+    switch (direction) {
+        case Direction::backward_input:
+            return rates.of_backward_input();
+        case Direction::backward_weight:
+            return rates.of_backward_weight();
+        case Direction::none:
+        case Direction::forward:
+        case Direction::backward:
+        case Direction::recompute:
+            break;
+    }
+    return rates.forward;
+}
+
+bool reads_packed_weight(const Op& op) {
+    return std::ranges::any_of(op.reads, [](const schedule::Operand& operand) {
+        return operand.role == schedule::Role::packed_forward ||
+               operand.role == schedule::Role::packed_backward;
+    });
+}
+
 }  // namespace
 
 ProductExtents product_of(const Op& op, const layout::Phase& phase) {
@@ -37,13 +59,15 @@ ProductExtents product_of(const Op& op, const layout::Phase& phase) {
     return {};
 }
 
-double product_seconds(const ProductExtents& product, std::int64_t element_bytes, const Rates& rates) {
+double product_seconds(const ProductExtents& product,
+                       const spec::ProductRate& rate,
+                       const ProductMemory& memory) {
     const auto& [m, n, k] = product;
-    const auto& known = rates.products;
-    const double rate =
-        known.flops * efficiency(m, known.half_m) * efficiency(n, known.half_n) * efficiency(k, known.half_k);
-    const double bytes = static_cast<double>(element_bytes) * (m * k + k * n + m * n);
-    return std::max(product.flops() / rate, bytes / rates.memory);
+    const double flops =
+        rate.flops * efficiency(m, rate.half_m) * efficiency(n, rate.half_n) * efficiency(k, rate.half_k);
+    const double bytes = static_cast<double>(memory.element_bytes) * (m * k + k * n + m * n);
+    const double bound = memory.bandwidth > 0 ? bytes / memory.bandwidth : 0;
+    return rate.call + std::max(product.flops() / flops, bound);
 }
 
 double products_seconds(const Op& op,
@@ -52,21 +76,26 @@ double products_seconds(const Op& op,
                         std::int64_t lora_rank,
                         const Rates& rates) {
     const auto main = product_of(op, phase);
+    auto rate = rate_of(op.direction, rates.products);
+    if (reads_packed_weight(op)) {
+        rate.half_m = 0;  // on hosts, few rows are slow because each product packs its weight
+    }
+    const ProductMemory memory{.element_bytes = element_bytes, .bandwidth = rates.memory};
     const double flops = main.flops();
     // A frozen weight has no gradient, so only its adapters are computed.
     const bool has_main = flops > 0 && op.flops >= nearly * flops;
     // Products with the head's logits in both sweeps have several times the FLOP of one product.
     const double times = has_main && phase.adapters.empty() ? op.flops / flops : 1;
-    double seconds = has_main ? times * product_seconds(main, element_bytes, rates) : 0;
+    double seconds = has_main ? times * product_seconds(main, rate, memory) : 0;
     const double others = op.flops - (has_main ? times * flops : 0);
     if (others > 0 && lora_rank > 0) {
         const auto rank = static_cast<double>(lora_rank);
         const ProductExtents of_adapter = op.direction == Direction::backward_weight
                                               ? ProductExtents{rank, main.n, main.k}
                                               : ProductExtents{main.m, rank, main.k};
-        seconds += others / of_adapter.flops() * product_seconds(of_adapter, element_bytes, rates);
+        seconds += others / of_adapter.flops() * product_seconds(of_adapter, rate, memory);
     } else if (others > 0) {
-        seconds += others / rates.products.flops;
+        seconds += others / rate.flops;
     }
     return seconds;
 }

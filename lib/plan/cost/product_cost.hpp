@@ -24,10 +24,16 @@ struct ProductExtents {
 /// weight sums over tokens.
 ProductExtents product_of(const schedule::Op& op, const layout::Phase& phase);
 
+/// Memory traffic that bounds the time of a product from below.
+struct ProductMemory {
+    std::int64_t element_bytes = 4;  ///< size of an element of the three matrices
+    double bandwidth = 0;            ///< bytes/s of a rank's kernels; 0: no bound
+};
+
 /// Returns the seconds of a product; at least those of reading and writing its matrices.
-///
-/// \param element_bytes  size of an element of the three matrices
-double product_seconds(const ProductExtents& product, std::int64_t element_bytes, const Rates& rates);
+double product_seconds(const ProductExtents& product,
+                       const spec::ProductRate& rate,
+                       const ProductMemory& memory);
 
 /// Returns the seconds of all products of an op of a linear phase or of logits, adapters included.
 ///

@@ -23,13 +23,14 @@ double at_most(double highest, double rate) {
     return highest > 0 ? std::min(rate, highest) : rate;
 }
 
-/// Returns the rate of products in the compute type. Half extents of an unknown rate count.
-spec::ProductRate products_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+/// Returns the rates of products in the compute type. Half extents of an unknown rate count.
+spec::ProductRates products_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     auto products =
         spec.precision.compute == spec::DType::bf16 ? machine.bf16_products : machine.fp32_products;
     const double usual =
         machine.has_device ? usual_flops_of_device : usual_flops_of_thread * spec.parallel.threads;
-    products.flops = known(products.flops, known(machine.device_flops, usual));
+    auto& flops = products.forward.flops;
+    flops = known(flops, known(machine.device_flops, usual));
     return products;
 }
 
@@ -47,7 +48,7 @@ Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     const double in = known(machine.host_to_device_rate, usual_link);
     const double out = known(machine.device_to_host_rate, usual_link);
     const auto products = products_of(spec, machine);
-    const double attention = usual_attention * products.flops;
+    const double attention = usual_attention * products.forward.flops;
     return {
         .products = products,
         .attention = {known(machine.attention.forward_flops, attention),

@@ -9,7 +9,7 @@ namespace ziggurat::plan {
 
 /// Rates of a rank; those of a node are divided among its ranks. No rate is 0.
 struct Rates {
-    spec::ProductRate products{.flops = 1};  ///< in the compute type
+    spec::ProductRates products{.forward = {.flops = 1}};  ///< in the compute type
     spec::AttentionRate attention{1, 1};
     EnumArray<spec::SweepKind, spec::SweepRate> sweeps = {};  ///< 0: `memory`
     double memory = 1;                                        ///< bytes/s of kernels on the compute lane

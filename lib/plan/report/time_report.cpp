@@ -84,6 +84,24 @@ std::string json_of(const PlannedStageTime& stage) {
         fmt::join(slots.backward, ", "), json_of(stage.time.lanes), json_of(stage.time.path));
 }
 
+/// Returns the shares of the critical path, with or without the work that each part hides.
+std::string path_text(const PlannedTime& time, bool names_hidden) {
+    std::vector<std::string> texts;
+    for (const auto& part : bound_parts(time)) {
+        const double share = part.path_seconds / time.step_seconds;
+        if (!texts.empty() && share < min_share) {
+            continue;
+        }
+        auto text = fmt::format("{} {:.0f}%", part.work, 100 * share);
+        if (names_hidden && part.hidden_seconds > 0 && part.hidden_seconds >= min_share * part.work_seconds) {
+            text += fmt::format(" ({} of {} hidden)", format_duration(part.hidden_seconds),
+                                format_duration(part.work_seconds));
+        }
+        texts.push_back(std::move(text));
+    }
+    return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 }  // namespace
 
 PlannedSpeed speed_of(const spec::RunSpec& spec, const spec::MachineSpec& machine, double step_seconds) {
@@ -116,31 +134,11 @@ std::vector<BoundPart> bound_parts(const PlannedTime& time) {
 }
 
 std::string bound_text(const PlannedTime& time) {
-    std::vector<std::string> texts;
-    for (const auto& part : bound_parts(time)) {
-        const double share = part.path_seconds / time.step_seconds;
-        if (texts.empty() || share >= min_share) {
-            texts.push_back(fmt::format("{} {:.0f}%", part.work, 100 * share));
-        }
-    }
-    return fmt::format("{}", fmt::join(texts, ", "));
+    return path_text(time, false);
 }
 
 std::string bound_words(const PlannedTime& time) {
-    std::vector<std::string> texts;
-    for (const auto& part : bound_parts(time)) {
-        const double share = part.path_seconds / time.step_seconds;
-        if (!texts.empty() && share < min_share) {
-            continue;
-        }
-        auto text = fmt::format("{} {:.0f}%", part.work, 100 * share);
-        if (part.hidden_seconds >= min_share * part.work_seconds && part.hidden_seconds > 0) {
-            text += fmt::format(" ({} of {} hidden)", format_duration(part.hidden_seconds),
-                                format_duration(part.work_seconds));
-        }
-        texts.push_back(std::move(text));
-    }
-    return fmt::format("{}", fmt::join(texts, ", "));
+    return path_text(time, true);
 }
 
 std::string hidden_words(const PlannedTime& time) {

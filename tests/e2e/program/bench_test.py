@@ -15,8 +15,9 @@ import sys
 
 PATIENCE_S = 240  # only for what hangs
 DECK = pathlib.Path(__file__).resolve().parents[3] / "decks" / "quickstart.yaml"
-PRODUCTS = {f"products.{kind}.flops" for kind in ("bf16", "fp32")}
-KERNELS = PRODUCTS | {"device_bandwidth", "attention.forward_flops", "attention.backward_flops",
+PRODUCTS = {f"products.{kind}{product}.flops" for kind in ("bf16", "fp32")
+            for product in ("", ".backward_input", ".backward_weight")}
+KERNELS = PRODUCTS | {"device_bandwidth", "sweeps.packing.forward", "attention.forward_flops", "attention.backward_flops",
                       "op_overhead"} | {f"sweeps.{sweep}.{direction}" for sweep in ("norm", "activation", "rotation", "embedding")
                                         for direction in ("forward", "backward")}
 UPDATES = {"update_rate", "host_bandwidth", "sweeps.squares.forward", "host_to_device_rate", "device_to_host_rate"}

@@ -23,34 +23,36 @@ Environment environment_of(std::map<std::string, std::string> variables) {
 }
 
 spec::MachineSpec measured() {
-    return {.name = "a host: with a colon",
-            .has_device = false,
-            .ranks_per_node = 2,
-            .cores_per_node = 16,
-            .host_bytes = std::int64_t{96} << 30,
-            .nvme_bytes = 1'234'567'890'123,
-            .nvme_read_rate = 3.5e9,
-            .nvme_write_rate = 2'000'000'001,
-            .device_flops = 5e12,
-            .peak_flops = 6e12,
-            .bf16_products = {.flops = 4e12, .half_m = 96, .half_n = 10, .half_k = 300},
-            .fp32_products = {.flops = 2e12, .half_m = 12},
-            .attention = {.forward_flops = 2e12, .backward_flops = 15e11},
-            .sweeps = {spec::SweepRate{1e9, 2e9}, {}, {}, {3e9, 0}},
-            .device_bandwidth = 8e9,
-            .host_bandwidth = 30e9,
-            .update_rate = 7e8,
-            .op_overhead = 25e-7,
-            .launch_time = 8e-6,
-            .node_link = {.bandwidth = 3e9, .latency = 4e-6, .sharers = 2},
-            .network_link = {.bandwidth = 1e9, .latency = 9e-6, .sharers = 4},
-            .nvme_block_bytes = 256 << 10,
-            .nvme_queue_depth = 16,
-            .seconds_to_failure = 90 * 86400,
-            .restart_seconds = 95.5,
-            .checkpoint_rate = 1.5e9,
-            .price_per_hour = 12.25,
-            .power = 900};
+    return {
+        .name = "a host: with a colon",
+        .has_device = false,
+        .ranks_per_node = 2,
+        .cores_per_node = 16,
+        .host_bytes = std::int64_t{96} << 30,
+        .nvme_bytes = 1'234'567'890'123,
+        .nvme_read_rate = 3.5e9,
+        .nvme_write_rate = 2'000'000'001,
+        .device_flops = 5e12,
+        .peak_flops = 6e12,
+        .bf16_products = {.forward = {.flops = 4e12, .half_m = 96, .half_n = 10, .half_k = 300, .call = 3e-6},
+                          .backward_weight = {.flops = 3e12, .half_k = 20}},
+        .fp32_products = {.forward = {.flops = 2e12, .half_m = 12}},
+        .attention = {.forward_flops = 2e12, .backward_flops = 15e11},
+        .sweeps = {spec::SweepRate{1e9, 2e9}, {}, {}, {3e9, 0}},
+        .device_bandwidth = 8e9,
+        .host_bandwidth = 30e9,
+        .update_rate = 7e8,
+        .op_overhead = 25e-7,
+        .launch_time = 8e-6,
+        .node_link = {.bandwidth = 3e9, .latency = 4e-6, .sharers = 2},
+        .network_link = {.bandwidth = 1e9, .latency = 9e-6, .sharers = 4},
+        .nvme_block_bytes = 256 << 10,
+        .nvme_queue_depth = 16,
+        .seconds_to_failure = 90 * 86400,
+        .restart_seconds = 95.5,
+        .checkpoint_rate = 1.5e9,
+        .price_per_hour = 12.25,
+        .power = 900};
 }
 
 TEST(MeasuredMachine, ReadsBackFromItsText) {
@@ -94,8 +96,8 @@ TEST(MeasuredMachine, ReadsBackEveryFigure) {
 
 TEST(MeasuredMachine, NestsKeysInMaps) {
     spec::MachineSpec machine;
-    machine.bf16_products.flops = 5e9;
-    machine.bf16_products.half_k = 7;
+    machine.bf16_products.forward.flops = 5e9;
+    machine.bf16_products.forward.half_k = 7;
     machine.node_link = {.bandwidth = 3e9, .latency = 2e-6, .sharers = 4};
 
     const auto text = machine_text(machine);

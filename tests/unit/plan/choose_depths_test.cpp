@@ -39,7 +39,7 @@ Rates rates_with(double seconds) {
     const double layer_bytes = 2.0 * (2 * 128 * 128 * 3 / 2 + 3 * 128 * 384) / 2;
     const double layer_flops = layer_bytes * 2 * 32;  // forward, for 32 tokens
     const double flops = layer_flops / seconds;
-    return {.products = {.flops = flops},
+    return {.products = {.forward = {.flops = flops}},
             .attention = {flops, flops},
             .memory = 1e12,
             .host_memory = 1e12,

@@ -17,16 +17,15 @@ namespace {
 using schedule::OpKind;
 
 TEST(ProductCost, FallsWithShortExtentsAndNeverBelowTheBytes) {
-    Rates rates;
-    rates.products = {.flops = 1e12, .half_m = 64, .half_n = 32, .half_k = 0};
-    rates.memory = 1e15;
+    const spec::ProductRate rate{.flops = 1e12, .half_m = 64, .half_n = 32, .half_k = 0};
     const ProductExtents large{6400, 3200, 1000};
     const double full = large.flops() / 1e12;
-    EXPECT_DOUBLE_EQ(product_seconds(large, 2, rates), full * 1.01 * 1.01);
-    EXPECT_DOUBLE_EQ(product_seconds({64, 32, 1000}, 2, rates), 2 * 64 * 32 * 1000 / 1e12 * 4)
+    EXPECT_DOUBLE_EQ(product_seconds(large, rate, {.element_bytes = 2}), full * 1.01 * 1.01);
+    EXPECT_DOUBLE_EQ(product_seconds({64, 32, 1000}, rate, {.element_bytes = 2}),
+                     2 * 64 * 32 * 1000 / 1e12 * 4)
         << "half of each";
-    rates.memory = 1e9;
-    EXPECT_DOUBLE_EQ(product_seconds({1, 4096, 4096}, 2, rates), 2 * (4096 + 4096 * 4096 + 4096) / 1e9);
+    const ProductMemory memory{.element_bytes = 2, .bandwidth = 1e9};
+    EXPECT_DOUBLE_EQ(product_seconds({1, 4096, 4096}, rate, memory), 2 * (4096 + 4096 * 4096 + 4096) / 1e9);
 }
 
 TEST(ProductCost, ExchangesExtentsInBackward) {

@@ -31,7 +31,8 @@ struct SmallModel {
 
 /// Returns rates that all differ.
 Rates distinct_rates() {
-    Rates rates{.products = {.flops = 3e9}, .attention = {2e9, 1e9}, .memory = 9e9, .op_overhead = 1e-7};
+    Rates rates{
+        .products = {.forward = {.flops = 3e9}}, .attention = {2e9, 1e9}, .memory = 9e9, .op_overhead = 1e-7};
     double rate = 1e9;
     for (auto& sweep : rates.sweeps) {
         sweep = {rate, rate + 0.5e9};

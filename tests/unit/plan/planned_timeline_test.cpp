@@ -5,22 +5,11 @@
 #include <algorithm>
 
 #include "plan/planned_time.hpp"
+#include "tests/unit/plan/small_machine.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {
 namespace {
-
-spec::MachineSpec machine() {
-    spec::MachineSpec machine;
-    machine.has_device = true;
-    machine.device_flops = 2e9;
-    machine.device_bandwidth = 4e8;
-    machine.host_bandwidth = 1e9;
-    machine.host_to_device_rate = machine.device_to_host_rate = 2e8;
-    machine.nvme_read_rate = machine.nvme_write_rate = 1e8;
-    machine.node_link = {.bandwidth = 4e8, .latency = 5e-6};
-    return machine;
-}
 
 spec::RunSpec staged(int stages, std::int64_t micro_batches) {
     auto run = test::small_spec("llama");
@@ -34,12 +23,12 @@ spec::RunSpec staged(int stages, std::int64_t micro_batches) {
 TEST(PlannedTimeline, HasEveryOpOfOneRankOfEachStage) {
     const auto run = staged(4, 6);
 
-    const auto timeline = planned_timeline(run, machine());
+    const auto timeline = planned_timeline(run, test::small_machine());
 
     EXPECT_EQ(timeline.reduced, "");
     ASSERT_EQ(timeline.ranks.size(), 4U);
-    EXPECT_NEAR(timeline.step_seconds, simulated_step_seconds(run, machine()), 1e-9);
-    EXPECT_NEAR(timeline.step_seconds, planned_time(run, machine()).step_seconds,
+    EXPECT_NEAR(timeline.step_seconds, simulated_step_seconds(run, test::small_machine()), 1e-9);
+    EXPECT_NEAR(timeline.step_seconds, planned_time(run, test::small_machine()).step_seconds,
                 0.02 * timeline.step_seconds);
     for (std::size_t i = 0; i < 4; ++i) {
         const auto& rank = timeline.ranks[i];
@@ -66,7 +55,7 @@ TEST(PlannedTimeline, HasEveryOpOfOneRankOfEachStage) {
 TEST(PlannedTimeline, NamesWhatItLeavesOutOfALargeRun) {
     auto run = staged(2, 400);
 
-    const auto timeline = planned_timeline(run, machine());
+    const auto timeline = planned_timeline(run, test::small_machine());
 
     EXPECT_EQ(timeline.reduced, "6 of 400 micro-batches, 2 of 2 stages, without waits for each other");
     EXPECT_EQ(timeline.ranks.size(), 2U);
@@ -103,7 +92,7 @@ TEST(MemoryCurve, HoldsStateAlwaysAndTransientBuffersWhileTheyLive) {
 TEST(MemoryCurve, OfARunIsBetweenItsStateAndAllItsBuffers) {
     auto run = test::small_spec("llama");
     run.model.layers = 4;
-    const auto timeline = planned_timeline(run, machine());
+    const auto timeline = planned_timeline(run, test::small_machine());
     const auto& rank = timeline.ranks.front();
     double persistent = 0;
     double all = 0;

@@ -17,7 +17,7 @@ std::vector<ProductSample> samples_of(const spec::ProductRate& rate, const Produ
     for (const double m : {32.0, 256.0, 2048.0}) {
         for (const double n : {64.0, 512.0, 3072.0}) {
             for (const double k : {64.0, 768.0, 4096.0}) {
-                samples.push_back({{m, n, k}, fitted_seconds({m, n, k}, rate, memory)});
+                samples.push_back({{m, n, k}, product_seconds({m, n, k}, rate, memory)});
             }
         }
     }
@@ -29,12 +29,13 @@ void expect_near(const spec::ProductRate& found, const spec::ProductRate& expect
     EXPECT_NEAR((found.half_m + 1) / (expected.half_m + 1), 1, tolerance);
     EXPECT_NEAR((found.half_n + 1) / (expected.half_n + 1), 1, tolerance);
     EXPECT_NEAR((found.half_k + 1) / (expected.half_k + 1), 1, tolerance);
+    EXPECT_NEAR(found.call, expected.call, tolerance * expected.call + 2e-9);
 }
 
 TEST(ProductFit, FindsTheRateThatMadeTheTimes) {
     for (const spec::ProductRate& rate :
          {spec::ProductRate{1e11, 40, 12, 100}, spec::ProductRate{6e14, 900, 500, 300},
-          spec::ProductRate{5e10, 1, 200, 1500}}) {
+          spec::ProductRate{5e10, 1, 200, 1500}, spec::ProductRate{2e11, 30, 3, 20, 15e-6}}) {
         const auto samples = samples_of(rate);
 
         const auto found = fit_products(samples, no_bound);
@@ -55,7 +56,7 @@ TEST(ProductFit, LeavesTheBoundByMemoryToTheMemory) {
     const ProductMemory memory{.element_bytes = 2, .bandwidth = 5e9};
     const auto samples = samples_of(rate, memory);
     const auto bound = [&](const ProductSample& sample) {
-        return sample.seconds > 1.01 * fitted_seconds(sample.extents, rate, no_bound);
+        return sample.seconds > 1.01 * product_seconds(sample.extents, rate, no_bound);
     };
     ASSERT_GT(std::ranges::count_if(samples, bound), 3);
 

@@ -102,7 +102,7 @@ Program passing(int units) {
     return program;
 }
 
-constexpr Rates unit_rates{.products = {.flops = 1},
+constexpr Rates unit_rates{.products = {.forward = {.flops = 1}},
                            .memory = 1e12,
                            .host_memory = 1e12,
                            .nvme_read = 1,
@@ -223,7 +223,7 @@ TEST(Rates, AreTheMachinesWhereTheThrottleIsNotLower) {
 
     const auto rates = rates_of(spec, machine);
 
-    EXPECT_DOUBLE_EQ(rates.products.flops, 7e9);
+    EXPECT_DOUBLE_EQ(rates.products.forward.flops, 7e9);
     EXPECT_DOUBLE_EQ(rates.nvme_read, 4e9) << "a rank's half of the node's";
     EXPECT_DOUBLE_EQ(rates.nvme_write, 3e9);
     EXPECT_DOUBLE_EQ(rates.host_to_device, 1e6);

@@ -6,22 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/unit/plan/small_machine.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {
 namespace {
-
-spec::MachineSpec machine() {
-    spec::MachineSpec machine;
-    machine.has_device = true;
-    machine.device_flops = 2e9;
-    machine.device_bandwidth = 4e8;
-    machine.host_bandwidth = 1e9;
-    machine.host_to_device_rate = machine.device_to_host_rate = 2e8;
-    machine.nvme_read_rate = machine.nvme_write_rate = 1e8;
-    machine.node_link = {.bandwidth = 4e8, .latency = 5e-6};
-    return machine;
-}
 
 /// Returns a run with all its state on NVMe.
 spec::RunSpec on_nvme() {
@@ -32,7 +21,7 @@ spec::RunSpec on_nvme() {
 }
 
 TEST(BoundParts, AddUpToTheStepAndNameTheSlowLink) {
-    auto slow = machine();
+    auto slow = test::small_machine();
     slow.nvme_read_rate = 1e6;
     const auto time = planned_time(on_nvme(), slow);
 
@@ -50,7 +39,7 @@ TEST(BoundParts, AddUpToTheStepAndNameTheSlowLink) {
 }
 
 TEST(BoundParts, HideTransfersBehindComputing) {
-    auto fast = machine();
+    auto fast = test::small_machine();
     fast.device_flops = 1e7;
     const auto time = planned_time(on_nvme(), fast);
 
@@ -79,7 +68,7 @@ TEST(BoundParts, OfAPipelineCountItsWaits) {
     auto run = test::small_spec("llama");
     run.model.layers = 4;
     run.parallel.stages = run.parallel.ranks = 4;
-    const auto time = planned_time(run, machine());
+    const auto time = planned_time(run, test::small_machine());
 
     const auto parts = bound_parts(time);
 
@@ -101,15 +90,15 @@ TEST(StepBound, IsTheBusiestLaneAndNoMoreThanTheStep) {
 
 TEST(Practicality, IsTheTimeWithAllStateOnTheDeviceOverThatOfTheRun) {
     const auto run = on_nvme();
-    const double seconds = planned_time(run, machine()).step_seconds;
+    const double seconds = planned_time(run, test::small_machine()).step_seconds;
     auto resident = run;
     resident.tiers.parameters = resident.tiers.optimizer = resident.tiers.gradients = spec::Home{};
 
-    const double share = practicality(run, machine(), seconds);
+    const double share = practicality(run, test::small_machine(), seconds);
 
-    EXPECT_DOUBLE_EQ(share, planned_time(resident, machine()).step_seconds / seconds);
+    EXPECT_DOUBLE_EQ(share, planned_time(resident, test::small_machine()).step_seconds / seconds);
     EXPECT_LT(share, 0.9) << "the disks cost time";
-    EXPECT_EQ(practicality(resident, machine(), 123), 1);
+    EXPECT_EQ(practicality(resident, test::small_machine(), 123), 1);
 }
 
 TEST(Practicality, MovesTheStateOfEachStage) {
@@ -122,17 +111,17 @@ TEST(Practicality, MovesTheStateOfEachStage) {
     run.stages = {spec::StageState{}, away};
     auto resident = run;
     resident.stages.clear();
-    const double seconds = planned_time(run, machine()).step_seconds;
+    const double seconds = planned_time(run, test::small_machine()).step_seconds;
 
-    EXPECT_NEAR(practicality(run, machine(), seconds),
-                planned_time(resident, machine()).step_seconds / seconds, 1e-9);
+    EXPECT_NEAR(practicality(run, test::small_machine(), seconds),
+                planned_time(resident, test::small_machine()).step_seconds / seconds, 1e-9);
 }
 
 TEST(TimeAsJson, NamesTheConventionOfUtilisation) {
     const auto run = on_nvme();
-    const auto time = planned_time(run, machine());
+    const auto time = planned_time(run, test::small_machine());
 
-    const auto made = nlohmann::json::parse(time_as_json(time, run, machine()));
+    const auto made = nlohmann::json::parse(time_as_json(time, run, test::small_machine()));
 
     EXPECT_EQ(made.at("mfu_convention"), "C5");
     EXPECT_EQ(made.at("mfu_by_convention").size(), 6U);
