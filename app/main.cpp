@@ -2,6 +2,7 @@
 #include <sys/prctl.h>
 
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <variant>
 
@@ -13,11 +14,15 @@
 #include "app/start/wait_policy.hpp"
 #include "base/failure.hpp"
 #include "base/text/message.hpp"
+#include "plan/for_each_on_threads.hpp"
 
 namespace {
 
 using namespace ziggurat;
 using namespace ziggurat::app;
+
+/// Upper bound of threads that build programs for a plan: each needs the memory of one.
+constexpr std::size_t max_threads_of_plans = 4;
 
 int run(const ParsedCommand& parsed, char** argv) {
     // With SIGXFSZ ignored, a write beyond the file size limit (ulimit -f) fails with an error.
@@ -27,6 +32,8 @@ int run(const ParsedCommand& parsed, char** argv) {
     choose_gpu_policy();
     if (command.computes) {
         choose_wait_policy(argv, command.has_short_ops ? OpLength::short_ones : OpLength::usual);
+    } else {
+        plan::set_threads_of_plans(max_threads_of_plans);
     }
     return AllCommands::run(parsed.index, *parsed.options);
 }

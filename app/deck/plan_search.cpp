@@ -15,7 +15,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
 #include "layout/stage_layers.hpp"
-#include "plan/layouts/for_each_on_threads.hpp"
+#include "plan/for_each_on_threads.hpp"
 #include "plan/layouts/layout_search.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/report/time_report.hpp"

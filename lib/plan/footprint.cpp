@@ -32,6 +32,22 @@ std::int64_t Footprint::total_lack() const noexcept {
     return shortfall(Tier::device) + shortfall(Tier::host) + shortfall(Tier::nvme) + memory_lack();
 }
 
+bool Footprint::is_clear(const spec::ByTier<double>& share) const noexcept {
+    const auto fits_with = [&](double sign) {
+        auto other = *this;
+        for (const auto tier : all_tiers) {
+            const auto t = tier_index(tier);
+            other.needed[t] =
+                static_cast<std::int64_t>(static_cast<double>(needed[t]) * (1 + sign * share[t]));
+        }
+        const double of_memory = std::max(share[0], share[1]);
+        other.memory_needed =
+            static_cast<std::int64_t>(static_cast<double>(memory_needed) * (1 + sign * of_memory));
+        return other.fits();
+    };
+    return fits_with(-1) == fits_with(1);
+}
+
 Footprint footprint_of(const spec::RunSpec& spec,
                        const spec::MachineSpec& machine,
                        std::span<const RankBytes> by_rank,

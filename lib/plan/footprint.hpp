@@ -49,6 +49,8 @@ struct Footprint {
     /// True if a rank cannot have that many threads.
     bool has_too_many_threads() const noexcept { return threads > spec::max_threads; }
     bool fits() const noexcept { return total_lack() == 0 && !has_too_many_threads(); }
+    /// True if fits() would be the same with that share more or less bytes in all tiers.
+    bool is_clear(const spec::ByTier<double>& share) const noexcept;
 };
 
 /// Returns the footprint of ranks that need `by_rank`, on nodes that `node_of` numbers; both by world

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "layout/mesh.hpp"
+#include "plan/for_each_on_threads.hpp"
 #include "plan/rank_programs.hpp"
 #include "plan/reduced_run.hpp"
 #include "plan/stage_kinds.hpp"
@@ -26,6 +27,11 @@ constexpr std::int64_t max_ops = 50'000;
 /// is also planned as a whole: about ten seconds.
 constexpr std::int64_t max_passes_of_whole = 8192;
 
+/// Bounds of the relative difference between programs of few micro-batches and of all.
+///
+/// Live buffers are the same, and device arenas have few holes in both.
+constexpr spec::ByTier<double> error_of_steps{0.05, 0.25, 0.25};
+
 class Planner {
   public:
     Planner(const spec::RunSpec& spec, const spec::MachineSpec& machine, Size size, const Watch& watch)
@@ -39,21 +45,24 @@ class Planner {
         max_.assign(parallel.stages, {});
         keeps_stages_ = which != PlannedRanks::first;
         const int first = only_stage.value_or(0);
-        build(mesh_.neighbour(spec::Axis::pipeline, 0, first));
         stages_.built = {first};
         stages_.like.assign(parallel.stages, first);
         if (!only_stage) {
-            stages_ = standing_stages(spec_, builds_all());
-            for (const int stage : stages_.built | std::views::drop(1)) {
-                build(mesh_.neighbour(spec::Axis::pipeline, 0, stage));
-            }
+            // These stages are built in any case, so that threads can build them.
+            stages_ = standing_stages(spec_, parallel.stages <= min_planned_stages);
+        }
+        build(first_ranks(stages_.built));
+        if (!only_stage && builds_all()) {
+            auto built = std::move(stages_.built);
+            stages_ = standing_stages(spec_, true);
+            std::vector<int> missing;
+            std::ranges::set_difference(stages_.built, built, std::back_inserter(missing));
+            build(first_ranks(missing));
         }
         const auto of_all = static_cast<int>(std::ssize(stages_.built));
         plan_.accuracy_note = accuracy_note(built_, spec_, only_stage ? parallel.stages : of_all);
         if (which != PlannedRanks::first) {
-            for (const int rank : others()) {
-                build(rank);
-            }
+            build(others());
         }
         std::vector<int> node_of;
         for (int rank = 0; rank < parallel.ranks; ++rank) {
@@ -87,8 +96,17 @@ class Planner {
     /// True if all stages are built; call it after the first one is built.
     bool builds_all() const {
         const int stages = spec_.parallel.stages;
-        return stages <= min_planned_stages || ops_of_a_rank() * stages <= max_ops ||
+        return stages <= min_planned_stages || ops_of_first_stage_ * stages <= max_ops ||
                !built_.layers.are_identical();
+    }
+
+    /// Returns the first rank of each stage.
+    std::vector<int> first_ranks(const std::vector<int>& stages) const {
+        std::vector<int> ranks;
+        for (const int stage : stages) {
+            ranks.push_back(mesh_.neighbour(spec::Axis::pipeline, 0, stage));
+        }
+        return ranks;
     }
 
     /// Returns the ranks that are built in addition to the first of each stage, spread along the data axis.
@@ -107,12 +125,29 @@ class Planner {
         return chosen;
     }
 
-    void build(int rank) {
-        auto built = build_small(spec_, built_, rank);
+    /// Builds the programs of `ranks`, on threads, a few at a time because each needs memory.
+    void build(const std::vector<int>& ranks) {
+        constexpr std::size_t max_at_a_time = 4;
+        for (std::size_t begin = 0; begin < ranks.size(); begin += max_at_a_time) {
+            std::vector<RankPrograms> made(std::min(max_at_a_time, ranks.size() - begin));
+            const auto build_one = [&](std::size_t i) {
+                made[i] = build_small(spec_, built_, ranks[begin + i]);
+            };
+            for_each_on_threads(made.size(), build_one, threads_of_plans());
+            for (std::size_t i = 0; i < made.size(); ++i) {
+                add(ranks[begin + i], std::move(made[i]));
+            }
+        }
+    }
+
+    void add(int rank, RankPrograms built) {
         if (watch_) {
             watch_(built.ops);
         }
         by_rank_[rank] = {built.bytes, built.libraries};
+        if (ops_of_first_stage_ == 0) {
+            ops_of_first_stage_ = std::max<std::int64_t>(1, std::ssize(built.train.ops));
+        }
         auto& max = max_[stage_of(rank)];
         for (std::size_t t = 0; t < max.tiers.size(); ++t) {
             max.tiers[t] = std::max(max.tiers[t], built.bytes[t]);
@@ -142,25 +177,13 @@ class Planner {
     std::vector<RankBytes> by_rank_;  ///< zeros if not built
     std::vector<RankBytes> max_;      ///< by stage: maximum over the built ranks
     RepresentativeStages stages_;
+    std::int64_t ops_of_first_stage_ = 0;
     bool keeps_stages_ = false;
 };
 
 /// True if a program is built for each stage and is large, so that a search must use small ones.
 bool is_large_pipeline(const spec::RunSpec& spec) {
     return spec.parallel.stages > 1 && !shortened(spec, Size::of_search).layers.is_whole();
-}
-
-/// True if the result would be the same with a quarter more or less memory.
-bool is_clear(const Footprint& footprint) {
-    const auto with = [&](int quarters) {
-        auto other = footprint;
-        for (auto& bytes : other.needed) {
-            bytes = bytes / 4 * quarters;
-        }
-        other.memory_needed = other.memory_needed / 4 * quarters;
-        return other.fits();
-    };
-    return with(3) == with(5);
 }
 
 /// True for runs whose plan is reduced in layers or stages only, and that are small enough to build.
@@ -217,7 +240,7 @@ RunPlan plan_run(const spec::RunSpec& spec,
     const auto passes = passes_of_step(spec);
     if (!searches && passes > max_passes && passes <= max_passes_to_be_sure &&
         passes * weight_of_layer(spec) <= 2 * max_passes_to_be_sure && plan.accuracy_note.empty() &&
-        !is_clear(plan.footprint)) {
+        !plan.footprint.is_clear(error_of_steps)) {
         const int rank = plan.fullest().program.rank;
         const auto whole = build_whole(spec, rank);
         if (watch) {

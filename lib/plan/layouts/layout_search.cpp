@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/text/units.hpp"
-#include "plan/layouts/for_each_on_threads.hpp"
+#include "plan/for_each_on_threads.hpp"
 #include "plan/layouts/layout_bounds.hpp"
 #include "plan/plan_run.hpp"
 

@@ -28,6 +28,11 @@ constexpr double as_good = 1.02;
 /// may find that sufficient, but then every delay becomes a stall. So 1 is chosen only if it is faster.
 constexpr int usual_prefetch = 2;
 
+/// Bounds of the relative difference between the first rank of a search and those of a plan.
+///
+/// Ranks differ by a tenth at most. Larger chunks and fewer layers overestimate.
+constexpr spec::ByTier<double> error_of_search{0.15, 0.25, 0.25};
+
 /// Number of layers that suffices: such a program reaches its steady state long before its end.
 constexpr std::int64_t layers_to_time = 12;
 
@@ -78,7 +83,7 @@ class DepthChooser {
     /// Step time of the first rank of a stage.
     struct StageTime {
         int rank = 0;
-        double seconds = 0;
+        LaneTime time;
     };
 
     spec::RunSpec with(const DepthTime& ahead) const {
@@ -94,10 +99,13 @@ class DepthChooser {
         const auto [known, is_new] = lacks_.try_emplace(key, 0);
         if (is_new) {
             const auto of = [&](PlannedRanks which) {
-                return plan_run(with(ahead), machine_, which, budget_.watch()).footprint.total_lack();
+                return plan_run(with(ahead), machine_, which, budget_.watch()).footprint;
             };
-            known->second = of(PlannedRanks::first);
-            known->second = known->second == 0 ? of(PlannedRanks::several_in_search) : known->second;
+            const auto first = of(PlannedRanks::first);
+            known->second = first.total_lack();
+            if (known->second == 0 && !first.is_clear(error_of_search)) {
+                known->second = of(PlannedRanks::several_in_search).total_lack();
+            }
         }
         return known->second;
     }
@@ -186,10 +194,26 @@ class DepthChooser {
                 }
             }
         }
+        if (tried.size() == 1) {
+            tried.front().seconds = 1;  // nothing to compare with
+            return tried;
+        }
         std::size_t timed = 0;
         while (timed < tried.size() && !timed_.is_spent()) {
             auto& ahead = tried[timed++];
-            ahead.seconds = seconds_of_slowest(short_of(with(ahead)));
+            const auto time = time_of_slowest(short_of(with(ahead)));
+            ahead.seconds = time.seconds;
+            if (time.seconds > as_good * time.busy) {
+                continue;
+            }
+            // No larger depth is better than as_good.
+            if (ahead.prefetch >= usual_prefetch) {
+                break;
+            }
+            const auto next =
+                std::ranges::find_if(tried.begin() + static_cast<std::ptrdiff_t>(timed), tried.end(),
+                                     [&](const DepthTime& other) { return other.prefetch > ahead.prefetch; });
+            tried.erase(tried.begin() + static_cast<std::ptrdiff_t>(timed), next);
         }
         tried.resize(timed);
         return tried;
@@ -199,28 +223,30 @@ class DepthChooser {
     ///
     /// With a larger depth, no stage becomes slower: it has more time for its fetches. So a stage is skipped
     /// if its time at the smallest depth is below the current maximum.
-    double seconds_of_slowest(const spec::RunSpec& shorter) {
+    LaneTime time_of_slowest(const spec::RunSpec& shorter) {
         const bool is_first = at_least_depth_.empty();
         if (is_first) {
             for (const int rank : ranks_of_each_kind(spec_)) {
-                at_least_depth_.push_back({rank, seconds_of(shorter, rank)});
+                at_least_depth_.push_back({rank, time_of(shorter, rank)});
             }
-            std::ranges::stable_sort(at_least_depth_, std::ranges::greater{}, &StageTime::seconds);
-            return at_least_depth_.front().seconds;
+            std::ranges::stable_sort(at_least_depth_, std::ranges::greater{},
+                                     [](const StageTime& of) { return of.time.seconds; });
+            return at_least_depth_.front().time;
         }
-        double longest = 0;
-        for (const auto& [rank, seconds] : at_least_depth_) {
-            if (seconds > longest) {
-                longest = std::max(longest, seconds_of(shorter, rank));
+        LaneTime longest;
+        for (const auto& [rank, time] : at_least_depth_) {
+            if (time.seconds > longest.seconds) {
+                const auto now = time_of(shorter, rank);
+                longest = now.seconds > longest.seconds ? now : longest;
             }
         }
         return longest;
     }
 
-    double seconds_of(const spec::RunSpec& shorter, int rank) {
+    LaneTime time_of(const spec::RunSpec& shorter, int rank) {
         const auto program = schedule::build_program(shorter, rank, schedule::Variant::train);
         timed_.watch()(program.ops.size());
-        return step_seconds(program, shorter, schedule::ModelLayout{shorter, rank}, rates_);
+        return lane_time(program, shorter, schedule::ModelLayout{shorter, rank}, rates_);
     }
 
     bool reads_states() const { return spec::are_optimizer_states_on_nvme(spec_); }

@@ -1,5 +1,7 @@
 #include "plan/simulator/rank_lanes.hpp"
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -61,6 +63,19 @@ int RankLanes::num_waits(int op, bool has_previous_step) const {
     const auto& known = program_->ops[index(op)];
     return static_cast<int>(known.waits_for.size() +
                             (has_previous_step ? known.waits_for_previous_step.size() : 0));
+}
+
+double RankLanes::busy_seconds() const {
+    std::array<double, num_shared> of_shared{};
+    std::vector<double> of_lane(num_lanes());
+    for (int op = 0; op < static_cast<int>(num_ops()); ++op) {
+        if (const auto used = shared(op)) {
+            of_shared[*used] += seconds(op);
+        } else if (window(lane_of(op)) == 1) {
+            of_lane[lane_of(op)] += seconds(op);
+        }
+    }
+    return std::max(std::ranges::max(of_shared), of_lane.empty() ? 0 : std::ranges::max(of_lane));
 }
 
 RankLanes::Successors RankLanes::invert(const Program& program,

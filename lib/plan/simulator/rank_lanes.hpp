@@ -48,6 +48,10 @@ class RankLanes {
     const Hold& hold(int op) const { return holds_[index(op)]; }
     std::optional<Shared> shared(int op) const { return shared_of_lane_[lane_of(op)]; }
 
+    /// Returns a lower bound of a step's time in the steady state: the work of the busiest resource or lane
+    /// that runs one op at a time.
+    double busy_seconds() const;
+
     /// Returns the number of ops that an op waits for; those of the previous step count if there is one.
     int num_waits(int op, bool has_previous_step) const;
     std::span<const int> next_in_step(int op) const { return next_in_step_.of(index(op)); }

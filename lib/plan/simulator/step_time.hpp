@@ -16,7 +16,19 @@ double step_seconds(const schedule::Program& program,
                     const schedule::ModelLayout& model,
                     const Rates& rates);
 
-/// Returns the same for a program without a model; its ops are counted by FLOP and bytes.
+/// Time of a step, and a lower bound of it for any order of its ops.
+struct LaneTime {
+    double seconds = 0;
+    double busy = 0;  ///< see RankLanes::busy_seconds
+};
+
+/// Returns step_seconds() with its lower bound.
+LaneTime lane_time(const schedule::Program& program,
+                   const spec::RunSpec& spec,
+                   const schedule::ModelLayout& model,
+                   const Rates& rates);
+
+/// Returns step_seconds() of a program without a model; its ops are counted by FLOP and bytes.
 double step_seconds(const schedule::Program& program, const Rates& rates);
 
 }  // namespace ziggurat::plan

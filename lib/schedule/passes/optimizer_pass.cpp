@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <numeric>
+#include <unordered_set>
 
 #include "base/contract.hpp"
 #include "schedule/residency/homes.hpp"
@@ -32,14 +33,13 @@ class UpdateWriter {
         op.writes.push_back(whole(program, program.trainer_buffers.update_inputs, Role::update_inputs));
         // A rank without its own gradients waits only for the losses of its passes.
         const auto tensor = spec_.data.has_pairs ? BatchTensor::pair_results : BatchTensor::losses;
-        for (int m = 0; m < program.microbatches; ++m) {
-            const int losses = program.trainer_buffers.of(tensor, m);
-            const bool are_made = std::ranges::any_of(program.ops, [&](const Op& other) {
-                const auto* written = program.find_write(other, role_of(tensor));
-                return written != nullptr && written->buffer == losses;
-            });
-            if (are_made && model_.counts_losses()) {
-                op.reads.push_back(whole(program, losses, role_of(tensor)));
+        if (model_.counts_losses()) {
+            const auto made = buffers_written_as(role_of(tensor));
+            for (int m = 0; m < program.microbatches; ++m) {
+                const int losses = program.trainer_buffers.of(tensor, m);
+                if (made.contains(losses)) {
+                    op.reads.push_back(whole(program, losses, role_of(tensor)));
+                }
             }
         }
         program.ops.push_back(std::move(op));
@@ -105,6 +105,16 @@ class UpdateWriter {
     }
 
   private:
+    std::unordered_set<int> buffers_written_as(Role role) const {
+        std::unordered_set<int> made;
+        for (const auto& op : draft_.program.ops) {
+            if (const auto* written = draft_.program.find_write(op, role)) {
+                made.insert(written->buffer);
+            }
+        }
+        return made;
+    }
+
     ByteRange run_in(BufferId buffer, layout::ElementRange range) const {
         const auto& held = draft_.program.buffers[buffer];
         const std::int64_t width = element_bytes(held);

@@ -1,8 +1,9 @@
 #include "schedule/passes/receives_pass.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "base/contract.hpp"
@@ -10,8 +11,12 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// Result of a slot: (true for backward, virtual stage, micro-batch).
-using Made = std::tuple<bool, int, int>;
+/// Result of a slot.
+struct Made {
+    bool is_backward = false;
+    int position = 0;  ///< virtual stage
+    int microbatch = 0;
+};
 
 /// Sets `made` to the result that a slot needs from this or another stage; returns false if it needs
 /// none.
@@ -30,50 +35,83 @@ bool needs(const Slot& slot, int position, int virtual_stages, Made& made) {
     return false;
 }
 
-int number_of_virtual_stages(const std::vector<std::vector<Slot>>& orders) {
-    int chunks = 1;
-    for (const auto& slot : orders.front()) {
-        chunks = std::max(chunks, slot.chunk + 1);
+/// Times of slots, and of their results.
+class SlotTimes {
+  public:
+    explicit SlotTimes(const std::vector<std::vector<Slot>>& orders) : of_slots(orders.size()) {
+        int chunks = 1;
+        for (const auto& order : orders) {
+            for (const auto& slot : order) {
+                chunks = std::max(chunks, slot.chunk + 1);
+                microbatches_ = std::max(microbatches_, slot.microbatch + 1);
+            }
+        }
+        const auto stages = static_cast<int>(orders.size());
+        virtual_stages = chunks * stages;
+        made_at_.assign(std::size_t{2} * static_cast<std::size_t>(virtual_stages) *
+                            static_cast<std::size_t>(microbatches_),
+                        not_made);
+        bool moves = true;
+        for (int now = 0; moves; ++now) {
+            moves = false;
+            for (int stage = 0; stage < stages; ++stage) {
+                moves = advance(orders[stage], of_slots[stage], {stage, stages}, now) || moves;
+            }
+        }
+        for (int stage = 0; stage < stages; ++stage) {
+            ZG_ENSURES(of_slots[stage].size() == orders[stage].size());
+        }
     }
-    return chunks * static_cast<int>(orders.size());
-}
+
+    int made_at(const Made& made) const {
+        const int time = made_at_[index(made)];
+        ZG_ENSURES(time != not_made);
+        return time;
+    }
+
+    int virtual_stages = 0;
+    std::vector<std::vector<int>> of_slots;  ///< by stage, in its order
+
+  private:
+    static constexpr int not_made = std::numeric_limits<int>::max();
+
+    struct StageAt {
+        int stage = 0;
+        int stages = 0;
+    };
+
+    /// Starts the next slot of a stage if its input was made before `now`.
+    bool advance(const std::vector<Slot>& order, std::vector<int>& times, StageAt at, int now) {
+        if (times.size() == order.size()) {
+            return false;
+        }
+        const auto& slot = order[times.size()];
+        const int position = slot.chunk * at.stages + at.stage;
+        Made wanted;
+        if (needs(slot, position, virtual_stages, wanted) && made_at_[index(wanted)] >= now) {
+            return false;
+        }
+        times.push_back(now);
+        if (slot.pass != Slot::Pass::backward_weight) {
+            made_at_[index({slot.pass != Slot::Pass::forward, position, slot.microbatch})] = now;
+        }
+        return true;
+    }
+
+    std::size_t index(const Made& made) const {
+        const int row = (made.is_backward ? virtual_stages : 0) + made.position;
+        return static_cast<std::size_t>(row) * static_cast<std::size_t>(microbatches_) +
+               static_cast<std::size_t>(made.microbatch);
+    }
+
+    int microbatches_ = 0;
+    std::vector<int> made_at_;
+};
 
 }  // namespace
 
 std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& orders) {
-    const int stages = static_cast<int>(orders.size());
-    const int virtual_stages = number_of_virtual_stages(orders);
-    std::vector<std::vector<int>> times(orders.size());
-    std::map<Made, int> made_at;
-    bool moves = true;
-    for (int now = 0; moves; ++now) {
-        moves = false;
-        for (int stage = 0; stage < stages; ++stage) {
-            const auto& order = orders[stage];
-            auto& mine = times[stage];
-            if (mine.size() == order.size()) {
-                continue;
-            }
-            const auto& slot = order[mine.size()];
-            const int position = slot.chunk * stages + stage;
-            Made wanted;
-            if (needs(slot, position, virtual_stages, wanted)) {
-                const auto there = made_at.find(wanted);
-                if (there == made_at.end() || there->second >= now) {
-                    continue;
-                }
-            }
-            mine.push_back(now);
-            moves = true;
-            if (slot.pass != Slot::Pass::backward_weight) {
-                made_at[{slot.pass != Slot::Pass::forward, position, slot.microbatch}] = now;
-            }
-        }
-    }
-    for (std::size_t stage = 0; stage < orders.size(); ++stage) {
-        ZG_ENSURES(times[stage].size() == orders[stage].size());
-    }
-    return times;
+    return SlotTimes{orders}.of_slots;
 }
 
 void receives_pass(ProgramBuilder& draft, const std::vector<std::vector<Slot>>& orders, int stage) {
@@ -81,22 +119,11 @@ void receives_pass(ProgramBuilder& draft, const std::vector<std::vector<Slot>>& 
     if (stages == 1) {
         return;
     }
-    const int virtual_stages = number_of_virtual_stages(orders);
-    const auto times = slot_times(orders);
-    std::map<Made, int> made_at;
-    for (int s = 0; s < stages; ++s) {
-        const auto& order = orders[s];
-        for (std::size_t k = 0; k < order.size(); ++k) {
-            if (order[k].pass != Slot::Pass::backward_weight) {
-                made_at[{order[k].pass != Slot::Pass::forward, order[k].chunk * stages + s,
-                         order[k].microbatch}] = times[s][k];
-            }
-        }
-    }
+    const SlotTimes times{orders};
 
     auto& ops = draft.program.ops;
     const auto& mine = orders[stage];
-    const auto& my_times = times[stage];
+    const auto& my_times = times.of_slots[stage];
     std::multimap<std::pair<std::size_t, int>, std::size_t> posted;  // (slot, time of the send) -> op
     std::vector<bool> is_moved(ops.size());
     for (std::size_t k = 0; k < mine.size(); ++k) {
@@ -106,8 +133,8 @@ void receives_pass(ProgramBuilder& draft, const std::vector<std::vector<Slot>>& 
                 continue;
             }
             Made wanted;
-            ZG_ENSURES(needs(mine[k], mine[k].chunk * stages + stage, virtual_stages, wanted));
-            const int sent = made_at.at(wanted);
+            ZG_ENSURES(needs(mine[k], mine[k].chunk * stages + stage, times.virtual_stages, wanted));
+            const int sent = times.made_at(wanted);
             const auto slot = std::lower_bound(my_times.begin(), my_times.end(), sent) - my_times.begin();
             posted.emplace(std::pair{static_cast<std::size_t>(slot), sent}, i);
             is_moved[i] = true;

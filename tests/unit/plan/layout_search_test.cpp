@@ -9,9 +9,10 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
-#include "plan/layouts/for_each_on_threads.hpp"
+#include "plan/for_each_on_threads.hpp"
 #include "plan/layouts/layout_bounds.hpp"
 #include "plan/plan_run.hpp"
 #include "tests/unit/plan/two_nodes.hpp"
@@ -95,6 +96,22 @@ TEST(ForEachOnThreads, CallsEachIndexOnceAndThrowsTheFirstError) {
         EXPECT_STREQ(error.what(), "3");
     }
     for_each_on_threads(0, [](std::size_t) { FAIL() << "there is no work"; });
+}
+
+TEST(ForEachOnThreads, PlansTheSameOnAnyNumberOfThreads) {
+    auto spec = run_on_two_nodes("gpt2");
+    spec.sharding = {4, 4, 4, 0, spec::ReducePlan::each_microbatch, 4};
+    const auto planned = [&](std::size_t threads) {
+        set_threads_of_plans(threads);
+        std::vector<std::size_t> ops;
+        const auto plan = plan_run(spec, test::machine_of_two_ranks(), PlannedRanks::several,
+                                   [&](std::size_t built) { ops.push_back(built); });
+        set_threads_of_plans(1);
+        return std::tuple{ops, plan.footprint.needed, plan.fullest().program.rank, plan.accuracy_note};
+    };
+    const auto alone = planned(1);
+    EXPECT_EQ(std::get<0>(alone).size(), 4U) << "one for each rank";
+    EXPECT_EQ(planned(4), alone);
 }
 
 TEST(LayoutBounds, AreBelowThePlanOfEveryLayout) {

@@ -1,4 +1,4 @@
-#include "plan/layouts/for_each_on_threads.hpp"
+#include "plan/for_each_on_threads.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -11,8 +11,7 @@
 namespace ziggurat::plan {
 namespace {
 
-/// Upper bound of threads: each needs the memory of a plan.
-constexpr std::size_t max_threads = 8;
+std::size_t max_threads_of_plans = 1;
 
 /// Threads that are joined at the end of a scope.
 struct JoinedThreads {
@@ -28,12 +27,19 @@ struct JoinedThreads {
     std::vector<std::thread> threads;
 };
 
+/// True on threads that run work of for_each_on_threads(): their own calls run on one thread.
+thread_local bool is_at_work = false;
+
 }  // namespace
 
-void for_each_on_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
+void for_each_on_threads(std::size_t count,
+                         const std::function<void(std::size_t)>& work,
+                         std::size_t max_threads) {
     std::atomic<std::size_t> next{0};
     std::vector<std::exception_ptr> errors(count);
+    const bool is_nested = is_at_work;
     const auto run = [&] {
+        is_at_work = true;
         for (auto i = next++; i < count; i = next++) {
             try {
                 work(i);
@@ -41,8 +47,9 @@ void for_each_on_threads(std::size_t count, const std::function<void(std::size_t
                 errors[i] = std::current_exception();
             }
         }
+        is_at_work = is_nested;
     };
-    const auto cores = std::max<std::size_t>(1, std::thread::hardware_concurrency());
+    const auto cores = is_nested ? 1 : std::max<std::size_t>(1, std::thread::hardware_concurrency());
     {
         JoinedThreads others;
         for (std::size_t i = 1; i < std::min({cores, max_threads, count}); ++i) {
@@ -55,6 +62,14 @@ void for_each_on_threads(std::size_t count, const std::function<void(std::size_t
             std::rethrow_exception(error);
         }
     }
+}
+
+void set_threads_of_plans(std::size_t max_threads) {
+    max_threads_of_plans = max_threads;
+}
+
+std::size_t threads_of_plans() noexcept {
+    return max_threads_of_plans;
 }
 
 }  // namespace ziggurat::plan
