@@ -72,6 +72,7 @@ munge                   command:munged
 iproute2                command:ip
 faketime                command:faketime
 zstd                    command:zstd
+coinor-cbc              command:cbc
 tmux                    command:tmux
 chromium-headless-shell command:chromium-headless-shell
 python3-venv            python:venv

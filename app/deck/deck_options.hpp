@@ -36,6 +36,7 @@ struct PlanOptions : Options, PlannedJob {
     std::string html;                        ///< file for a page of the planned step; empty: none
     bool search = false;                     ///< search for the fastest layout that fits
     std::string write;                       ///< file for the deck of the fastest layout; empty: none
+    bool recompute = false;                  ///< compare choices of recomputation
     std::string machines;                    ///< compared machines, separated by commas; empty: none
     std::optional<std::int64_t> tokens;      ///< with machines: tokens to train on; empty: as the deck
     std::string objective = "cost";          ///< with machines: time, cost or energy

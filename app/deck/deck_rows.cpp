@@ -140,7 +140,8 @@ std::string problem_of_machines(const GivenOptions& given) {
             return fmt::format("{} is for the comparison of machines. Add --machines.", option);
         }
     }
-    for (const char* option : {"--machine", "--ranks", "--time", "--search", "--program", "--json"}) {
+    for (const char* option :
+         {"--machine", "--ranks", "--time", "--search", "--recompute", "--program", "--json"}) {
         if (given.has(option) && given.has("--machines")) {
             return fmt::format("--machines and {} exclude each other. Leave out one of them.", option);
         }
@@ -166,7 +167,11 @@ std::string problem_of_plan(const PlanOptions& options, const GivenOptions& give
     for (const auto& [one, other] : {std::pair{"--time", "--program"},
                                      {"--search", "--program"},
                                      {"--search", "--time"},
-                                     {"--search", "--json"}}) {
+                                     {"--search", "--json"},
+                                     {"--recompute", "--program"},
+                                     {"--recompute", "--time"},
+                                     {"--recompute", "--search"},
+                                     {"--recompute", "--json"}}) {
         if (given.has(one) && given.has(other)) {
             return fmt::format("{} and {} exclude each other. Leave out one of them.", one, other);
         }
@@ -275,6 +280,9 @@ CommandRowOf<PlanOptions> plan_row() {
                   "and recomputation"),
              text_option("--write", "FILE", &PlanOptions::write, "a file",
                          "with --search: write the deck of the fastest layout"),
+             flag("--recompute", &PlanOptions::recompute,
+                  "compare the kinds of recomputation with a greedy and an exact choice per op and layer, "
+                  "for the device's budget (needs cbc)"),
              text_option("--machines", "A,B", &PlanOptions::machines,
                          "names or files of machines, separated by commas; A:PRICE sets the price of a "
                          "node for an hour",

@@ -15,6 +15,7 @@
 #include "app/deck/job_size.hpp"
 #include "app/deck/plan_json.hpp"
 #include "app/deck/plan_machines.hpp"
+#include "app/deck/plan_recompute.hpp"
 #include "app/deck/plan_search.hpp"
 #include "app/deck/plan_summary.hpp"
 #include "app/deck/plan_time.hpp"
@@ -229,6 +230,9 @@ int plan(const PlanOptions& options) {
     }
     if (options.search) {
         return search_and_print(options, loaded, load, progress);
+    }
+    if (options.recompute) {
+        return print_recomputation(loaded, progress);
     }
     if (options.time) {
         return plan_time(options, loaded);
