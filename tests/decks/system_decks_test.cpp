@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 
@@ -149,6 +151,74 @@ TEST_F(SystemDecks, ThirtyTwoTrillionFitThirtyTwoDgx2AndTheirDisks) {
         return load_for("zero-infinity-32t.yaml", "dgx-2", 512, overrides);
     };
     expect_to_need(at({}), at(without_disks), spec::Tier::host);
+}
+
+/// A placement of state on one DGX-2, with the shape of the largest model that ZeRO-Infinity's authors
+/// trained with it.
+struct Strategy {
+    const char* name;
+    std::int64_t layers, hidden, heads;
+    std::vector<std::string> placement;
+};
+
+/// In ascending order of size: 1.4, 13, 20, 70 and 1000 billion parameters (page 17 of the slides that
+/// perf/published/zero_infinity.py names).
+const Strategy strategies[] = {
+    {"data parallelism",
+     26,
+     2048,
+     32,
+     {"sharding.zero=0",
+      "tiers.home={parameters: device, gradients: device, optimizer: device, activations: device}"}},
+    {"ZeRO-Offload",
+     40,
+     5120,
+     40,
+     {"sharding.zero=2",
+      "tiers.home={parameters: device, gradients: host, optimizer: host, activations: device}"}},
+    {"ZeRO stage 3",
+     24,
+     8192,
+     64,
+     {"tiers.home={parameters: device, gradients: device, optimizer: device, activations: device}"}},
+    {"ZeRO-Infinity on the host",
+     86,
+     8192,
+     64,
+     {"tiers.home={parameters: host, gradients: host, optimizer: host, activations: host}"}},
+    {"ZeRO-Infinity on NVMe", 128, 25600, 256, {}},
+};
+
+TEST_F(SystemDecks, EachStrategyFitsItsLargestPublishedModelAndNotThatOfTheNextOne) {
+    const auto fits = [&](const Strategy& strategy, const Strategy& shape) {
+        auto overrides = strategy.placement;
+        if (!overrides.empty()) {
+            overrides.insert(overrides.end(), {"tiers.tile=off", "tiers.nvme.paths=[]"});
+        }
+        overrides.insert(
+            overrides.end(),
+            {"checkpoint.async=false", "model.layers=" + std::to_string(shape.layers),
+             "model.hidden=" + std::to_string(shape.hidden), "model.heads=" + std::to_string(shape.heads)});
+        const auto loaded = load_for("zero-infinity-1t.yaml", "dgx-2", 16, overrides);
+        return plan::plan_run(loaded.run, loaded.machine, plan::PlannedRanks::first).footprint.fits();
+    };
+    for (std::size_t i = 0; i < std::size(strategies); ++i) {
+        EXPECT_TRUE(fits(strategies[i], strategies[i])) << strategies[i].name;
+        if (i + 1 < std::size(strategies)) {
+            EXPECT_FALSE(fits(strategies[i], strategies[i + 1])) << strategies[i].name;
+        }
+    }
+}
+
+TEST_F(SystemDecks, TheDisksOfADgx2AreTooSmallForTwoTrillion) {
+    const auto twice = load_for("zero-infinity-1t.yaml", "dgx-2", 16, {"model.layers=254"});
+    EXPECT_GT(plan::plan_run(twice.run, twice.machine, plan::PlannedRanks::first)
+                  .footprint.shortfall(spec::Tier::nvme),
+              0);
+    const auto more = load_for("zero-infinity-32t.yaml", "dgx-2", 512, {"model.layers=310"});
+    EXPECT_GT(plan::plan_run(more.run, more.machine, plan::PlannedRanks::first)
+                  .footprint.shortfall(spec::Tier::nvme),
+              0);
 }
 
 TEST_F(SystemDecks, ATrillionFitsThreeAxesAndNotTwo) {
