@@ -1,6 +1,7 @@
 #include "app/deck/plan_machines.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "plan/layouts/choose_layout.hpp"
 #include "plan/layouts/layout_choice.hpp"
 #include "plan/plan_run.hpp"
+#include "plan/planned_time.hpp"
 #include "plan/run_cost.hpp"
 #include "plan/time_to_train.hpp"
 
@@ -75,7 +77,8 @@ std::vector<std::string> split(const std::string& list) {
 /// Throws Error{deck} if the machine's file does not give what the objective needs.
 void expect_known(const spec::MachineSpec& machine, plan::JobObjective objective) {
     const bool lacks_price = objective == plan::JobObjective::cost && machine.price_per_hour <= 0;
-    const bool lacks_power = objective == plan::JobObjective::energy && machine.power <= 0;
+    const bool lacks_power =
+        objective == plan::JobObjective::energy && machine.power <= 0 && machine.idle_power <= 0;
     if (lacks_price) {
         throw Error{ErrorKind::deck,
                     fmt::format("--machines: {} gives no price_per_hour. Write {}:PRICE, the "
@@ -84,8 +87,8 @@ void expect_known(const spec::MachineSpec& machine, plan::JobObjective objective
     }
     if (lacks_power) {
         throw Error{ErrorKind::deck,
-                    fmt::format("--machines: {} gives no power. Add it to a copy of its file, "
-                                "or use --objective time.",
+                    fmt::format("--machines: {} gives no power. Add it, or idle_power and energy, to a copy "
+                                "of its file, or use --objective time.",
                                 printable(machine.name))};
     }
 }
@@ -140,12 +143,27 @@ class Comparison {
             run.train.tokens = *options_.tokens;
             run.train.steps = (*options_.tokens + of_step - 1) / of_step;
         }
-        const auto seconds = plan::planned_step_seconds(run, loaded.machine);
-        if (!seconds || !plan::plan_run(run, loaded.machine, plan::PlannedRanks::first).footprint.fits()) {
+        expect_energy(machine, run.precision.compute);
+        if (!plan::missing_rates(run, loaded.machine).empty() ||
+            !plan::plan_run(run, loaded.machine, plan::PlannedRanks::first).footprint.fits()) {
             return;
         }
-        const auto cost = plan::cost_of_run(run, loaded.machine, *seconds);
-        jobs_.push_back({machine, std::move(run), *seconds, cost, *plan::objective_of(cost, objective_)});
+        const auto time = plan::planned_time(run, loaded.machine);
+        const auto cost = plan::cost_of_run(run, loaded.machine, time);
+        jobs_.push_back(
+            {machine, std::move(run), time.step_seconds, cost, *plan::objective_of(cost, objective_)});
+    }
+
+    /// Throws Error{deck} if energy is minimized and the file gives it for another compute type only.
+    void expect_energy(const spec::MachineSpec& machine, spec::DType compute) const {
+        if (objective_ == plan::JobObjective::energy &&
+            plan::energy_basis(machine, compute) == plan::EnergyBasis::none) {
+            throw Error{
+                ErrorKind::deck,
+                fmt::format("--machines: {} gives idle_power, but not energy.{}_flop, the energy of products "
+                            "in the compute type of the deck. Add it, or power, to a copy of its file.",
+                            printable(machine.name), compute == spec::DType::f32 ? "fp32" : "bf16")};
+        }
     }
 
     const PlanOptions& options_;
@@ -158,6 +176,28 @@ class Comparison {
     int tried_ = 0;
     int loaded_ = 0;
 };
+
+/// Returns lines that name the basis of the energies in the table; empty if no energy is known.
+std::string basis_of_energy(const std::vector<Job>& jobs, std::size_t shown) {
+    std::vector<std::string> by_work, by_power;
+    for (std::size_t i = 0; i < shown; ++i) {
+        const auto basis = plan::energy_basis(jobs[i].machine, jobs[i].run.precision.compute);
+        auto& names = basis == plan::EnergyBasis::work ? by_work : by_power;
+        const auto name = printable(jobs[i].machine.name);
+        if (basis != plan::EnergyBasis::none && std::ranges::find(names, name) == names.end()) {
+            names.push_back(name);
+        }
+    }
+    std::string text;
+    if (!by_work.empty()) {
+        text += fmt::format("energy of {}: idle_power x time, and the energy of FLOP and bytes\n",
+                            fmt::join(by_work, ", "));
+    }
+    if (!by_power.empty()) {
+        text += fmt::format("energy of {}: power x time\n", fmt::join(by_power, ", "));
+    }
+    return text;
+}
 
 std::string row(const Job& job) {
     constexpr double joules_per_kWh = 3.6e6;
@@ -215,9 +255,11 @@ int compare_machines_and_print(const PlanOptions& options,
         "machine        nodes  ranks       step    all steps          price       energy  layout\n",
         jobs.size(), tried, format_grouped(best.train.steps),
         format_grouped(best.train.global_batch * best.data.seq), options.objective);
-    for (std::size_t i = 0; i < std::min(jobs.size(), max_shown); ++i) {
+    const auto shown = std::min(jobs.size(), max_shown);
+    for (std::size_t i = 0; i < shown; ++i) {
         text += row(jobs[i]);
     }
+    text += basis_of_energy(jobs, shown);
     std::fputs(text.c_str(), stdout);
     return 0;
 }

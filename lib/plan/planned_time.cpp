@@ -63,11 +63,13 @@ PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& mac
     const auto ranks = ranks_of_each_kind(spec);
     PlannedTime made;
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-        made.stages.push_back({kinds[kind], stage_time(spec, ranks[kind], rates)});
+        made.stages.push_back(
+            {.stage = kinds[kind], .stages = 0, .time = stage_time(spec, ranks[kind], rates)});
     }
     std::vector<StageSlots> slots;
     for (const auto kind : kind_of_each_stage(spec, kinds)) {
         slots.push_back(made.stages[kind].time.slots);
+        ++made.stages[kind].stages;
     }
     made.pipeline = pipeline_of(spec, std::move(slots), rates);
     made.step_seconds = made.pipeline.step_seconds;

@@ -12,7 +12,8 @@ namespace ziggurat::plan {
 
 /// Time of the stages of one kind.
 struct PlannedStageTime {
-    int stage = 0;  ///< the first of its kind
+    int stage = 0;   ///< the first of its kind
+    int stages = 0;  ///< number of stages of this kind
     StageTime time;
     double idle_seconds = 0;  ///< waits for other stages
 };

@@ -100,6 +100,17 @@ struct LinkRate {
     bool operator==(const LinkRate&) const = default;
 };
 
+/// Work to which energy is attributed.
+enum class EnergyUse { bf16_flop, fp32_flop, device_byte, node_byte, network_byte };
+inline constexpr std::size_t num_energy_uses = 5;
+
+/// Energy of a rank's work, in addition to the power of an idle node; 0: unknown.
+struct EnergyRates {
+    EnumArray<EnergyUse, double, num_energy_uses> joules = {};  ///< per FLOP or byte
+
+    bool operator==(const EnergyRates&) const = default;
+};
+
 struct MachineSpec {
     std::string name = "this machine";
     bool has_device = false;            ///< GPUs; without them the device tier is part of host memory
@@ -145,6 +156,8 @@ struct MachineSpec {
     double checkpoint_rate = 0;     ///< bytes/s of a node to and from run.dir while all nodes save
     double price_per_hour = 0;      ///< of one node, in any currency
     double power = 0;               ///< watts of one node while it trains; 0: unknown
+    double idle_power = 0;          ///< watts of one node that waits; 0: unknown
+    EnergyRates energy = {};
 
     bool operator==(const MachineSpec&) const = default;
 };

@@ -4,6 +4,7 @@ namespace ziggurat::deck {
 namespace {
 
 using Form = FigureForm;
+using spec::EnergyUse;
 using spec::MachineSpec;
 using spec::SweepKind;
 
@@ -78,6 +79,12 @@ constexpr MachineFigure figures[] = {
     {"restart_time", Form::duration, [](MachineSpec& m) -> double& { return m.restart_seconds; }},
     {"price_per_hour", Form::real, [](MachineSpec& m) -> double& { return m.price_per_hour; }},
     {"power", Form::real, [](MachineSpec& m) -> double& { return m.power; }},
+    {"idle_power", Form::real, [](MachineSpec& m) -> double& { return m.idle_power; }},
+    {"energy.bf16_flop", Form::real, [](MachineSpec& m) -> double& { return m.energy.joules[EnergyUse::bf16_flop]; }},
+    {"energy.fp32_flop", Form::real, [](MachineSpec& m) -> double& { return m.energy.joules[EnergyUse::fp32_flop]; }},
+    {"energy.device_byte", Form::real, [](MachineSpec& m) -> double& { return m.energy.joules[EnergyUse::device_byte]; }},
+    {"energy.node_byte", Form::real, [](MachineSpec& m) -> double& { return m.energy.joules[EnergyUse::node_byte]; }},
+    {"energy.network_byte", Form::real, [](MachineSpec& m) -> double& { return m.energy.joules[EnergyUse::network_byte]; }},
 };
 // clang-format on
 

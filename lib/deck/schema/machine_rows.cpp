@@ -189,6 +189,20 @@ constexpr Row rows[] = {
      .doc = "Price of one node for an hour, in any currency."},
     {.path = "power", .type = Type::real, .fallback = "unknown", .keywords = "unknown", .min = 1e-3, .max = 1e9,
      .doc = "Watts that one node takes while it trains."},
+    {.path = "idle_power", .type = Type::real, .fallback = "unknown", .keywords = "unknown", .min = 1e-3, .max = 1e9,
+     .doc = "Watts that one node takes while it waits. With it and energy, the energy of a job is that of its work; without "
+            "them, it is power for the time of the job."},
+    {.path = "energy", .doc = "Energy of a rank's work, in addition to idle_power. Parts that are unknown count 0."},
+    {.path = "energy.bf16_flop", .type = Type::real, .fallback = "unknown", .keywords = "unknown", .min = 1e-18, .max = 1e-3,
+     .doc = "Joules of one FLOP of products in bf16: the power of a large product less that of an idle GPU, over its FLOP/s."},
+    {.path = "energy.fp32_flop", .type = Type::real, .fallback = "unknown", .keywords = "unknown", .min = 1e-18, .max = 1e-3,
+     .doc = "Joules of one FLOP of products in fp32."},
+    {.path = "energy.device_byte", .type = Type::real, .fallback = "unknown", .keywords = "unknown", .min = 1e-18, .max = 1e-3,
+     .doc = "Joules of one byte that an op reads or writes in the device tier."},
+    {.path = "energy.node_byte", .type = Type::real, .fallback = "unknown", .keywords = "unknown", .min = 1e-18, .max = 1e-3,
+     .doc = "Joules of one byte that a rank sends to a rank of its node."},
+    {.path = "energy.network_byte", .type = Type::real, .fallback = "unknown", .keywords = "unknown", .min = 1e-18, .max = 1e-3,
+     .doc = "Joules of one byte that a rank sends to another node."},
 };
 // clang-format on
 

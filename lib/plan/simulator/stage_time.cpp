@@ -189,6 +189,12 @@ class BuiltStage {
         slots = SlotReader{program, model, without_sums}.read();
         slots.others += std::max(0.0, steps.step_seconds - without_sums.step_seconds);
         add_lanes(program, ranks.front().seconds);
+        const auto of_ops = energy_uses(program, spec, rates.ranks_per_node);
+        for (std::size_t i = 0; i < program.ops.size(); ++i) {
+            for (std::size_t use = 0; use < uses.size(); ++use) {
+                uses[use].add(program.ops[i], "", of_ops[i][use]);
+            }
+        }
         for (const auto& part : critical_path(ranks, steps)) {
             const auto& op = program.ops[part.at.op];
             path.add(op, work_of(op, program), part.seconds);
@@ -236,6 +242,7 @@ class BuiltStage {
     Work lanes;
     Work path;
     Work works;
+    EnumArray<spec::EnergyUse, Work, spec::num_energy_uses> uses;
     std::map<int, double> flops_of_unit;
 
   private:
@@ -261,7 +268,7 @@ StageTime extended(const spec::RunSpec& spec,
                    const BuiltStage& few,
                    const BuiltStage& more,
                    const Line& line) {
-    StageTime made{.slots = more.slots, .lanes = {}, .path = {}, .works = {}};
+    StageTime made{.slots = more.slots, .lanes = {}, .path = {}, .works = {}, .uses = {}};
     for (std::size_t chunk = 0; chunk < made.slots.forward.size(); ++chunk) {
         made.slots.forward[chunk] = line.at(few.slots.forward[chunk], more.slots.forward[chunk]);
         made.slots.backward[chunk] = line.at(few.slots.backward[chunk], more.slots.backward[chunk]);
@@ -273,6 +280,9 @@ StageTime extended(const spec::RunSpec& spec,
     made.lanes = along(line, of_step(few.lanes), of_step(more.lanes));
     made.path = along(line, of_step(few.path), of_step(more.path));
     made.works = along(line, of_step(few.works), of_step(more.works));
+    for (std::size_t use = 0; use < made.uses.size(); ++use) {
+        made.uses[use] = along(line, of_step(few.uses[use]), of_step(more.uses[use]))[""];
+    }
     return made;
 }
 
@@ -295,6 +305,9 @@ void scale(StageTime& time, double factor) {
         }
     }
     time.slots.others *= factor;
+    for (auto& amount : time.uses) {
+        amount *= factor;
+    }
     for (auto* works : {&time.lanes, &time.path, &time.works}) {
         for (auto& [work, seconds] : *works) {
             seconds *= factor;

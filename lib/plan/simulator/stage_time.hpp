@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/cost/energy_uses.hpp"
 #include "plan/cost/rates.hpp"
 #include "plan/simulator/pipeline_time.hpp"
 #include "spec/run_spec.hpp"
@@ -20,6 +21,7 @@ struct StageTime {
     SecondsByWork lanes;  ///< by lane: time in which it works
     SecondsByWork path;   ///< what the compute lane's time consists of: see critical_path
     SecondsByWork works;  ///< by kind of work: time of all its ops, on the path or not
+    EnergyUses uses{};    ///< of a rank: FLOP and bytes that take energy
 };
 
 /// Returns the time of the stage of `rank`.

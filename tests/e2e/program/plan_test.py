@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -192,6 +193,40 @@ def gives_as_json_all_that_it_prints(place):
            documented("PLAN.md") - names)
 
 
+def compares_recomputation(place):
+    words = ["plan", "deck.yaml", "--machine", "./four.yaml", "--ranks", "1", "--recompute"]
+    said = place.says(3, *words, "tiers.device=16KiB") if shutil.which("cbc") else ""
+    expect(not said or "no choice of recomputation fits" in said, "a budget that nothing fits", said)
+    if shutil.which("cbc"):
+        said = place.says(0, *words)
+        rows = re.findall(r"^  (none|selective|full|greedy|exact) .* (fits|lacks .*)$", said, re.M)
+        expect([name for name, _ in rows] == ["none", "selective", "full", "greedy", "exact"], "the choices", said)
+        expect("exact recomputes nothing" in said, "a device that holds all", said)
+    said = place.says(2, *words, "--time")
+    expect("--recompute and --time exclude each other" in said, "one of both", said)
+    os.environ["PATH"], path = "/nonexistent", os.environ["PATH"]
+    said = place.says(3, *words)
+    os.environ["PATH"] = path
+    expect("Install COIN-OR CBC (Debian: apt-get install coinor-cbc)" in said, "the package that is missing", said)
+
+
+def compares_energy(place):
+    four = (place.folder / "four.yaml").read_text()
+    words = ["plan", "deck.yaml", "--nodes", "1", "--objective", "energy", "--machines"]
+    said = place.says(2, *words, "./four.yaml")
+    expect("four gives no power. Add it, or idle_power and energy" in said, "what energy needs", said)
+    (place.folder / "power.yaml").write_text(re.sub(r"(?m)^name: .*$", "name: power", four) + "\npower: 500\n")
+    (place.folder / "work.yaml").write_text(re.sub(r"(?m)^name: .*$", "name: work", four) +
+                                            "\nidle_power: 100\nenergy: {fp32_flop: 1.0e-11, device_byte: 1.0e-10}\n")
+    (place.folder / "half.yaml").write_text(re.sub(r"(?m)^name: .*$", "name: half", four) +
+                                            "\nidle_power: 100\nenergy: {bf16_flop: 1.0e-11}\n")
+    said = place.says(0, *words, "./power.yaml,./work.yaml")
+    expect("energy of work: idle_power x time, and the energy of FLOP and bytes" in said, "the basis of one machine", said)
+    expect("energy of power: power x time" in said, "the basis of the other machine", said)
+    said = place.says(2, *words, "./half.yaml")
+    expect("half gives idle_power, but not energy.fp32_flop" in said, "the energy of another type", said)
+
+
 def compares_machines(place):
     four = (place.folder / "four.yaml").read_text()
     (place.folder / "slow.yaml").write_text(re.sub(r"(?m)^name: .*$", "name: slow", four).replace("flops: 1T", "flops: 500G"))
@@ -342,6 +377,8 @@ def main():
         searches_for_layouts(place)
         gives_as_json_all_that_it_prints(place)
         compares_machines(place)
+        compares_recomputation(place)
+        compares_energy(place)
         traces_the_planned_step(place)
         draws_the_planned_step(place)
     print("ok: plans in short and as JSON, of what cannot be trained, and of jobs of any size")

@@ -468,6 +468,8 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
          "'--objective' takes one of time, cost and energy"},
         {{"plan", "a.yaml", "--search", "--time"},
          "--search and --time exclude each other. Leave out one of them."},
+        {{"plan", "a.yaml", "--recompute", "--search"},
+         "--recompute and --search exclude each other. Leave out one of them."},
         {{"plan", "a.yaml", "--ranks", "7", "--nodes", "2"}, "--ranks 7 is not a multiple of --nodes 2."},
         {{"check", "a.yaml", "--ranks", "1", "--nodes", "2"}, "Give a multiple, or leave out one of them."},
         {{"plan", "a.yaml", "--program", "--all", "--unit", "head"}, "Leave out --unit, or --all."},
