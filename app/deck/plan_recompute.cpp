@@ -66,8 +66,8 @@ int print_recomputation(const deck::LoadedDeck& loaded, Progress& progress) {
         layers += kind.layers;
     }
     auto text = fmt::format(
-        "RECOMPUTATION  {}, stage {}: {} layers, values of {} micro-batches at the same time, {} for them\n",
-        run.run.name, found.stage, layers, found.graph.in_flight,
+        "RECOMPUTATION  {}, stage {}: {} layers that keep values of {} micro-batch{}; {} for these values\n",
+        run.run.name, found.stage, layers, found.graph.in_flight, found.graph.in_flight == 1 ? "" : "es",
         found.budget == spec::unlimited ? "no limit" : format_bytes(std::max<std::int64_t>(0, found.budget)));
     text += fmt::format("  {:<10} {:>12} {:>12} {:>12}\n", "choice", "step", "recomputed", "kept");
     for (const auto& choice : found.choices) {
