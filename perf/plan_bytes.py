@@ -10,6 +10,8 @@ all decks have small batches (DECKS). ranks.jsonl of each run is compared with t
 - reserved bytes of each tier: exactly
 - touched bytes of the device and host tiers (pages with memory, by mincore): at most 3 % below the plan; workspaces may
   stay untouched, because they are reserved for the largest kernels and all threads
+- resident peak of the rank: tiers in host memory and private memory of the process (VmHWM), at most 3 % or 6 MiB from the
+  plan's largest phase. A second training resumes from the checkpoint of the first one
 
 Prints a row for each deck, and ends with exit code 1 if a number does not hold. Results are in WORK/plan_bytes.jsonl.
 """
@@ -25,7 +27,11 @@ import sys
 import training
 
 STEPS = 4
+RESUMED_STEPS = 2
 MAX_UNTOUCHED = 0.03
+MAX_RESIDENT_ERROR = 0.03
+SMALL_B = 6 << 20  # error of the resident peak that is of no interest: libraries and heap vary by that much
+MIB = 1 << 20
 TIMEOUT_S = 1200  # of a training that hangs
 LANES = ("nvme_read", "nvme_write", "host_to_device", "device_to_host")
 TIERS = ("device", "host", "nvme")
@@ -115,6 +121,10 @@ def measured_of(line):
     return fields | {f"{tier}_B": line[f"{tier}_B"] for tier in TIERS}
 
 
+def rank_lines(folder):
+    return [json.loads(line) for line in (folder / "run" / "ranks.jsonl").read_text().splitlines()]
+
+
 def workspaces_of(plan):
     rows = plan["memory"]["consumers"]
     return {tier: sum(row[f"{tier}_B"] for row in rows if row["consumer"] == "workspaces") for tier in TIERS}
@@ -137,6 +147,30 @@ def problems_of(rank, plan, line):
     return problems, untouched
 
 
+def planned_resident(program, phases):
+    """The resident bytes in the largest of the phases, as a process counts them: without pages that ranks share."""
+    process = program["process"]
+    shared = sum(row["step_B"] for row in process["rows"] if row["part"] in ("code", "segments"))
+    return max(process["resident"][f"{phase}_B"] for phase in phases) - shared
+
+
+def measured_resident(line):
+    return line["device_resident_B"] + line["host_resident_B"] + line["process_peak_B"]
+
+
+def resident_of(rank, plan, line, phases):
+    """What is wrong with the plan of a rank's resident peak, as texts; planned and measured bytes."""
+    rows = plan["program"]["process"]["rows"]
+    values = [row[f"{phase}_B"] for row in rows for phase in ("start", "step", "save", "resume")]
+    expected = {"libraries", "code", "programs", "writer", "shard layout", "manifest", "reader"}
+    problems = [f"rank {rank}: the plan has no line {name}" for name in expected - {row["part"] for row in rows}]
+    problems += [f"rank {rank}: a line of the process is negative"] if min(values) < 0 else []
+    planned, measured = planned_resident(plan["program"], phases), measured_resident(line)
+    if abs(measured - planned) > max(SMALL_B, MAX_RESIDENT_ERROR * planned):
+        problems.append(f"rank {rank}: {measured / MIB:.1f} MiB resident, {planned / MIB:.1f} planned ({'/'.join(phases)})")
+    return problems, {"planned_B": planned, "measured_B": measured}
+
+
 def compare(binary, mpiexec, name, work):
     ranks, folder, settings = settings_of(name, work)
     shutil.rmtree(folder / "run", ignore_errors=True)
@@ -144,9 +178,12 @@ def compare(binary, mpiexec, name, work):
     environment = training.environment(1) | {"ZIGGURAT_TEXT": str(text_file(work)), "OMP_WAIT_POLICY": "passive"}
     deck = training.ROOT / "decks" / name
     uses_disks = (folder / "nvme").exists()
-    run([*mpiexec.split(), "-n", str(ranks), binary, "train", deck, *settings], environment, folder / "train.log")
-    lines = [json.loads(line) for line in (folder / "run" / "ranks.jsonl").read_text().splitlines()]
-    problems, untouched = [], 0
+    train = [*mpiexec.split(), "-n", str(ranks), binary, "train", deck, *settings]
+    run(train, environment, folder / "train.log")
+    lines = rank_lines(folder)
+    run([*train, f"train.steps={STEPS + RESUMED_STEPS}"], environment, folder / "resumed.log")
+    resumed = rank_lines(folder)
+    problems, untouched, resident = [], 0, []
     for rank, line in enumerate(lines):
         # Depths of transfers follow the rate of the disks, which the start measures: the plan is of the deck with them.
         plan = (plan_of(binary, folder / "run", ranks, rank, [], environment) if uses_disks else
@@ -154,12 +191,16 @@ def compare(binary, mpiexec, name, work):
         found, share = problems_of(rank, plan, line)
         problems += found
         untouched = max(untouched, share)
+        for of, phases in ((line, ("start", "step", "save")), (resumed[rank], ("resume", "step", "save"))):
+            found, bytes_of_rank = resident_of(rank, plan, of, phases)
+            problems += found
+            resident.append(bytes_of_rank | {"rank": rank, "phases": phases})
     if len(lines) != ranks:
         problems.append(f"{len(lines)} ranks in ranks.jsonl, {ranks} started")
     for large in (folder / "nvme", folder / "run" / "ckpt"):
         shutil.rmtree(large, ignore_errors=True)
     return {"deck": name, "ranks": ranks, "steps": lines[0]["steps"], "untouched": untouched, "problems": problems,
-            "lines": lines}
+            "lines": lines, "resumed": resumed, "resident": resident}
 
 
 def main():
@@ -178,10 +219,12 @@ def main():
             found = compare(chosen.binary.resolve(), chosen.mpiexec, name, work)
             results.write(json.dumps(found) + "\n")
             holds = holds and not found["problems"]
-            peak = max(line["process_peak_B"] for line in found["lines"]) / 2**20
+            worst = max(found["resident"], key=lambda of: abs(of["measured_B"] - of["planned_B"]))
+            error = worst["measured_B"] - worst["planned_B"]
             print(f"{name:<28} {found['ranks']} ranks, {found['steps']} steps: "
                   f"{'all bytes as planned' if not found['problems'] else 'DIFFERS'}; untouched {found['untouched']:.2%}, "
-                  f"process {peak:.0f} MiB", flush=True)
+                  f"resident {worst['measured_B'] / MIB:.1f} MiB, planned {worst['planned_B'] / MIB:.1f} "
+                  f"({error / MIB:+.1f} MiB, {error / worst['planned_B']:+.2%})", flush=True)
             for problem in found["problems"]:
                 print(f"  {problem}")
     return 0 if holds else 1

@@ -72,6 +72,40 @@ Json transfers_json(const Program& program) {
     return list;
 }
 
+/// Returns the memory of a rank's process, by phase of a run.
+Json process_json(const plan::ProcessMemory& process, std::int64_t tier_bytes) {
+    const auto of_phases = [](const plan::PhaseBytes& bytes, std::int64_t more = 0) {
+        return Json{{"start_B", bytes[plan::RunPhase::start] + more},
+                    {"step_B", bytes[plan::RunPhase::step] + more},
+                    {"save_B", bytes[plan::RunPhase::save] + more},
+                    {"resume_B", bytes[plan::RunPhase::resume] + more}};
+    };
+    Json rows = Json::array();
+    for (const auto& row : process.rows) {
+        auto json = of_phases(row.bytes);
+        json["part"] = to_string(row.part);
+        json["detail"] = row.detail;
+        json["measured"] = row.is_measured;
+        rows.push_back(std::move(json));
+    }
+    return {{"rows", rows},
+            {"total", of_phases(process.total)},
+            {"resident", of_phases(process.total, tier_bytes)},
+            {"largest_phase", to_string(process.largest_phase())}};
+}
+
+/// Returns the memory of processes: of the fullest rank of each stage, and of all ranks of a node.
+Json processes_json(const plan::MemoryReport& memory, const spec::RunSpec& run) {
+    Json stages = Json::array();
+    for (const auto& stage : memory.stages) {
+        auto json = process_json(stage.process, plan::host_bytes_in_tiers(run, stage.table.total));
+        json["stage"] = stage.stage;
+        json["rank"] = stage.rank;
+        stages.push_back(std::move(json));
+    }
+    return {{"stages", stages}, {"node_B", memory.footprint.processes}};
+}
+
 /// Returns the program of a rank in short; null if it is long and was not requested.
 Json program_json(const PlanAnswer& answer, const plan::Watch& watch) {
     const auto& run = answer.loaded->run;
@@ -79,15 +113,16 @@ Json program_json(const PlanAnswer& answer, const plan::Watch& watch) {
         return nullptr;
     }
     const int rank = answer.rank.value_or(0);
-    const auto bytes = plan::needs_of_rank(run, rank);
+    const auto built = plan::build_whole(run, rank);
     const auto program = schedule::build_program(run, rank, schedule::Variant::train);
     if (watch) {
         watch(program.ops.size());
     }
     return {{"rank", rank},
             {"ops", program.ops.size()},
-            {"bytes", by_tier(bytes.tiers)},
-            {"libraries_B", bytes.libraries},
+            {"bytes", by_tier(built.bytes)},
+            {"libraries_B", built.libraries},
+            {"process", process_json(built.process, plan::host_bytes_in_tiers(run, built.bytes))},
             {"collectives", collectives_json(program)},
             {"transfers", transfers_json(program)}};
 }
@@ -163,6 +198,7 @@ std::string plan_as_json(const PlanAnswer& answer, const plan::Watch& watch) {
         json["depths"] = text_or_null(answer.loaded->depths);
         json["not_implemented"] = text_or_null(answer.loaded->only_planned);
         json["memory"] = memory_json(memory);
+        json["processes"] = processes_json(memory, run);
         json["bandwidths"] = bandwidths_json(memory);
         json["working_memory"] = working_memory_json(memory);
         json["wear"] = wear_json(memory, run);

@@ -68,7 +68,7 @@ std::string plan_summary(const deck::LoadedDeck& loaded,
            (loaded.only_planned.empty()
                 ? ""
                 : fmt::format("training  not implemented: {}; planning only\n", loaded.only_planned)) +
-           memory.table + memory.infinity + program_line(run, watch) +
+           memory.table + memory.process + memory.infinity + program_line(run, watch) +
            "more      --program: ops of a rank per step, by unit and lane; --program --all: every op; "
            "--nodes, --ranks, --machine: other sizes and machines\n";
 }

@@ -15,14 +15,15 @@ namespace {
 
 /// Gathers the bytes of all ranks, in rank order, on rank 0.
 std::vector<plan::RankBytes> gather_bytes(const comm::Context& world, const plan::RankBytes& mine) {
-    const std::array<double, 4> values{static_cast<double>(mine.tiers[0]), static_cast<double>(mine.tiers[1]),
+    const std::array<double, 5> values{static_cast<double>(mine.tiers[0]), static_cast<double>(mine.tiers[1]),
                                        static_cast<double>(mine.tiers[2]),
-                                       static_cast<double>(mine.libraries)};
+                                       static_cast<double>(mine.libraries),
+                                       static_cast<double>(mine.process)};
     const auto all = comm::gather(world, values);
     std::vector<plan::RankBytes> by_rank;
     for (std::size_t i = 0; i + values.size() <= all.size(); i += values.size()) {
         const auto at = [&](std::size_t value) { return static_cast<std::int64_t>(all[i + value]); };
-        by_rank.push_back({{at(0), at(1), at(2)}, at(3)});
+        by_rank.push_back({{at(0), at(1), at(2)}, at(3), at(4)});
     }
     return by_rank;
 }

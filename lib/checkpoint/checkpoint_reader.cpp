@@ -19,12 +19,10 @@
 #include "checkpoint/shard/range_reader.hpp"
 #include "checkpoint/shard/shard_file.hpp"
 #include "checkpoint/verify.hpp"
+#include "layout/staging/staging_sizes.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {
-
-/// Minimum number of blocks in a file for which a second thread pays off.
-constexpr std::size_t blocks_of_two_threads = 8;
 
 /// Elements buffered at a time for a target that is not in memory.
 constexpr std::int64_t window_elements = std::int64_t{1} << 18;
@@ -278,7 +276,7 @@ void CheckpointReader::read(std::span<const PieceTarget> asked) {
             return read_blocks(manifest_, some, tables, targets, from, ranges, count);
         };
         const std::span<const WantedBlock> blocks{plan.blocks};
-        if (blocks.size() < blocks_of_two_threads) {
+        if (std::ssize(blocks) < layout::two_readers_blocks) {
             bytes_read_ += read_part(file, reader(0), blocks);
             continue;
         }

@@ -8,7 +8,7 @@ namespace {
 
 using spec::Tier;
 
-/// Returns the bytes of a device that libraries leave free.
+/// Returns the bytes of a device or host that libraries or processes leave free.
 std::int64_t left_by(std::int64_t libraries, std::int64_t bytes) {
     return bytes == spec::unlimited ? bytes : std::max<std::int64_t>(0, bytes - libraries);
 }
@@ -53,6 +53,7 @@ Footprint footprint_of(const spec::RunSpec& spec,
                        std::span<const RankBytes> by_rank,
                        std::span<const int> node_of) {
     std::map<int, TierBytes> nodes;
+    std::map<int, std::int64_t> processes;
     std::int64_t libraries = 0;
     Footprint made;
     made.threads = spec.parallel.threads;
@@ -61,6 +62,9 @@ Footprint footprint_of(const spec::RunSpec& spec,
         for (std::size_t t = 0; t < node.size(); ++t) {
             node[t] += by_rank[rank].tiers[t];
         }
+        auto& of_node = processes[node_of[rank]];
+        of_node += by_rank[rank].process;
+        made.processes = std::max(made.processes, of_node);
         made.needed[0] = std::max(made.needed[0], by_rank[rank].tiers[0]);
         libraries = std::max(libraries, by_rank[rank].libraries);
     }
@@ -72,9 +76,11 @@ Footprint footprint_of(const spec::RunSpec& spec,
     made.budget = {spec.tiers.device_budget_bytes, spec.tiers.host_budget_bytes,
                    spec.tiers.nvme_budget_bytes};
     const auto known = [](std::int64_t bytes) { return bytes > 0 ? bytes : spec::unlimited; };
+    const auto more_than_reserved = std::max<std::int64_t>(0, made.processes - machine.process_bytes);
+    const auto host = left_by(more_than_reserved, known(machine.host_bytes));
     made.available = {machine.has_device ? left_by(libraries, known(machine.device_bytes)) : spec::unlimited,
-                      known(machine.host_bytes), machine.nvme_bytes};
-    made.memory = machine.has_device ? 0 : machine.host_bytes;
+                      host, machine.nvme_bytes};
+    made.memory = machine.has_device || machine.host_bytes <= 0 ? 0 : host;
     return made;
 }
 

@@ -26,6 +26,7 @@ constexpr std::size_t tier_index(spec::Tier tier) noexcept {
 struct RankBytes {
     TierBytes tiers{};
     std::int64_t libraries = 0;  ///< of its device, in addition to the device tier: see library_memory
+    std::int64_t process = 0;    ///< of its host, in addition to the tiers: see ProcessMemory::peak
 };
 
 /// Bytes by spec::Tier: for the fullest rank in the device tier, for the fullest node in the others.
@@ -37,6 +38,10 @@ struct Footprint {
     TierBytes available{spec::unlimited, spec::unlimited, spec::unlimited};
     /// Memory of a node without GPUs: its host tier and the device tiers of its ranks.
     std::int64_t memory_needed = 0;
+    /// Memory of the processes of the fullest node outside of the tiers, each in its largest phase.
+    ///
+    /// It reduces what the machine has for tiers, unless the machine was described without it.
+    std::int64_t processes = 0;
     int threads = 1;          ///< per rank
     std::int64_t memory = 0;  ///< capacity of the node or of the process's control group; 0: unknown, or GPUs
 

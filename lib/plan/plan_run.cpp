@@ -144,7 +144,7 @@ class Planner {
         if (watch_) {
             watch_(built.ops);
         }
-        by_rank_[rank] = {built.bytes, built.libraries};
+        by_rank_[rank] = built.rank_bytes();
         if (ops_of_first_stage_ == 0) {
             ops_of_first_stage_ = std::max<std::int64_t>(1, std::ssize(built.train.ops));
         }
@@ -153,6 +153,7 @@ class Planner {
             max.tiers[t] = std::max(max.tiers[t], built.bytes[t]);
         }
         max.libraries = std::max(max.libraries, built.libraries);
+        max.process = std::max(max.process, built.process.peak());
         keep(stage_of(rank), std::move(built));
     }
 
@@ -162,9 +163,10 @@ class Planner {
         const auto known =
             keeps_stages_ ? std::ranges::find(plan_.stages, at, &PlannedStage::stage) : plan_.stages.begin();
         if (known == plan_.stages.end()) {
-            plan_.stages.push_back({at, at, std::move(built.train), built.bytes, built.libraries});
+            plan_.stages.push_back(
+                {at, at, std::move(built.train), built.bytes, built.libraries, std::move(built.process)});
         } else if (built.bytes[0] > known->rank_bytes[0]) {
-            *known = {at, at, std::move(built.train), built.bytes, built.libraries};
+            *known = {at, at, std::move(built.train), built.bytes, built.libraries, std::move(built.process)};
         }
     }
 
@@ -216,8 +218,7 @@ const PlannedStage& RunPlan::fullest() const {
 }
 
 RankBytes needs_of_rank(const spec::RunSpec& spec, int rank) {
-    const auto built = build_whole(spec, rank);
-    return {built.bytes, built.libraries};
+    return build_whole(spec, rank).rank_bytes();
 }
 
 TierBytes bytes_of_rank(const spec::RunSpec& spec, int rank) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/footprint.hpp"
+#include "plan/process/process_memory.hpp"
 #include "plan/watch.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/machine_spec.hpp"
@@ -37,6 +38,7 @@ struct PlannedStage {
     schedule::Program program;   ///< ops without dependencies
     TierBytes rank_bytes{};      ///< reserved by this rank
     std::int64_t libraries = 0;  ///< see RankBytes
+    ProcessMemory process;       ///< of the host, outside of the tiers
 };
 
 /// The plan of a run.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 #include <utility>
@@ -56,16 +57,6 @@ void add_batches(Program& program, std::int64_t others) {
     program.add_buffer(std::move(made));
 }
 
-/// Builds the reduced training program of a rank, for its memory only.
-Program build_shortened(const spec::RunSpec& whole, const ReducedRun& built, const ModelLayout& model) {
-    auto spec = built.spec;
-    spec.train.micro_batches = microbatches_to_build(built);
-    auto program = schedule::build_placed(spec, model, Variant::train);
-    scale_up(program, built, whole);
-    add_batches(program, whole.train.micro_batches - spec.train.micro_batches);
-    return program;
-}
-
 /// True if the model has a trained tensor; false for validation and sampling.
 bool trains_anything(const ModelLayout& model) {
     return model.first_trained_unit < std::ssize(model.table.units);
@@ -74,9 +65,19 @@ bool trains_anything(const ModelLayout& model) {
 /// Programs of a rank that run one at a time, and so use the same memory.
 class OneAtATime {
   public:
-    explicit OneAtATime(const spec::RunSpec& spec) : spec_{spec} {}
+    /// \param whole  the run, if `spec` is a smaller one
+    OneAtATime(const spec::RunSpec& spec, const spec::RunSpec& whole, int rank) : spec_{spec}, whole_{whole} {
+        facts_.rank = rank;
+    }
 
-    void add(Program program) { programs_.push_back(std::move(program)); }
+    /// Facts of the process; the caller adds those of the training program.
+    ProcessFacts& facts() noexcept { return facts_; }
+
+    /// \param larger  ops of the run's program for each op of this one
+    void add(Program program, double larger = 1) {
+        facts_.ops += std::llround(larger * static_cast<double>(program.ops.size()));
+        programs_.push_back(std::move(program));
+    }
 
     /// Returns their memory. The program to report is the first one if it trains, else the largest one.
     RankPrograms take() {
@@ -97,6 +98,8 @@ class OneAtATime {
         }
         made.bytes[tier_index(spec::Tier::host)] += staging;
         made.libraries = library_memory(spec_, all).total();
+        facts_.arena_bytes = largest;
+        made.process = process_memory(whole_, facts_);
         made.train = std::move(programs_[reported()]);
         return made;
     }
@@ -116,8 +119,29 @@ class OneAtATime {
     }
 
     const spec::RunSpec& spec_;
+    const spec::RunSpec& whole_;
+    ProcessFacts facts_;
     std::vector<Program> programs_;
 };
+
+double ratio(std::int64_t all, std::int64_t part) {
+    return static_cast<double>(all) / static_cast<double>(part);
+}
+
+/// Adds the reduced training program of a rank, for its memory only.
+void add_shortened(const spec::RunSpec& whole,
+                   const ReducedRun& built,
+                   const ModelLayout& model,
+                   OneAtATime& programs) {
+    auto spec = built.spec;
+    spec.train.micro_batches = microbatches_to_build(built);
+    auto program = schedule::build_placed(spec, model, Variant::train);
+    programs.facts().add_training(spec, model, program);
+    programs.facts().scale_state(ratio(whole.model.layers, spec.model.layers));
+    scale_up(program, built, whole);
+    add_batches(program, whole.train.micro_batches - spec.train.micro_batches);
+    programs.add(std::move(program), ratio(passes_of_step(whole), passes_of_step(spec)));
+}
 
 /// Adds the programs with a KV cache, built whole: they are short.
 void add_cached(const spec::RunSpec& spec, int rank, OneAtATime& programs) {
@@ -137,26 +161,28 @@ std::int64_t passes_of_step(const spec::RunSpec& spec) {
 
 RankPrograms build_small(const spec::RunSpec& whole, const ReducedRun& built, int rank) {
     const auto& spec = built.spec;
-    OneAtATime programs{spec};
+    OneAtATime programs{spec, whole, rank};
     if (!spec::has_only_cached_passes(whole)) {
         const ModelLayout model{spec, rank};
         if (trains_anything(model)) {
-            programs.add(build_shortened(whole, built, model));
+            add_shortened(whole, built, model, programs);
         }
         auto evaluate = schedule::build_placed(spec, model, Variant::evaluate);
         scale_up(evaluate, built, whole);
-        programs.add(std::move(evaluate));
+        programs.add(std::move(evaluate), ratio(whole.model.layers + 2, spec.model.layers + 2));
     }
     add_cached(whole, rank, programs);
     return programs.take();
 }
 
 RankPrograms build_whole(const spec::RunSpec& spec, int rank) {
-    OneAtATime programs{spec};
+    OneAtATime programs{spec, spec, rank};
     if (!spec::has_only_cached_passes(spec)) {
         const ModelLayout model{spec, rank};
         if (trains_anything(model)) {
-            programs.add(schedule::build_placed(spec, model, Variant::train));
+            auto program = schedule::build_placed(spec, model, Variant::train);
+            programs.facts().add_training(spec, model, program);
+            programs.add(std::move(program));
         }
         programs.add(schedule::build_placed(spec, model, Variant::evaluate));
     }

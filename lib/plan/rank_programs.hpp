@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "plan/footprint.hpp"
+#include "plan/process/process_memory.hpp"
 #include "plan/reduced_run.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
@@ -25,6 +26,10 @@ struct RankPrograms {
     TierBytes bytes{};           ///< arenas of the size that the largest of all programs needs
     std::int64_t libraries = 0;  ///< of the device, in no arena: see library_memory
     std::size_t ops = 0;         ///< of all programs
+    ProcessMemory process;       ///< of the host, in no arena
+
+    /// Returns the bytes that count in a footprint.
+    RankBytes rank_bytes() const { return {bytes, libraries, process.peak()}; }
 };
 
 /// Builds the programs of `built`, the result of shortened(), and scales them up to `whole`.

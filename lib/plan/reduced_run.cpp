@@ -83,6 +83,23 @@ ReducedRun shortened(const spec::RunSpec& spec, Size size) {
     return {std::move(made), std::move(layers), std::move(with_fewer_tiles.tiers.tiles)};
 }
 
+namespace {
+
+/// Returns the bound of the error of a reduced plan.
+///
+/// Stages that are represented need no more than those that represent them. Sums of state and activations are
+/// exact if all layers are equal; holes between buffers then have the limits of schedule/place.
+const char* error_bound(const ReducedRun& built, const spec::RunSpec& whole) {
+    if (built.larger_tiles != whole.tiers.tiles || chunk_elements(built.spec) != chunk_elements(whole) ||
+        !built.layers.are_identical()) {
+        return "may be up to a fifth too high";
+    }
+    return built.layers.is_whole() ? "no other stage needs more"
+                                   : "may be up to 3 % too high on the device, and a fifth on the host";
+}
+
+}  // namespace
+
 std::string accuracy_note(const ReducedRun& built, const spec::RunSpec& whole, int built_stages) {
     std::vector<std::string> parts;
     if (built_stages < whole.parallel.stages) {
@@ -102,7 +119,7 @@ std::string accuracy_note(const ReducedRun& built, const spec::RunSpec& whole, i
                                     format_grouped(chunk_elements(built.spec)),
                                     format_grouped(chunk_elements(whole))));
     }
-    return parts.empty() ? "" : fmt::format("{}: may be up to a fifth too high", fmt::join(parts, " and "));
+    return parts.empty() ? "" : fmt::format("{}: {}", fmt::join(parts, " and "), error_bound(built, whole));
 }
 
 }  // namespace ziggurat::plan

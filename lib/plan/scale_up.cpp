@@ -40,15 +40,16 @@ std::int64_t times(std::int64_t bytes, double factor) {
 constexpr std::int64_t max_idle = 8;
 constexpr std::int64_t max_idle_on_host = 2;
 
-/// Lower limits of unused memory, which rather overestimate: 1/n of the bytes of arenas that are placed
-/// for short waits, of the device's own densely packed arena, and (rounding of shares) of state.
-constexpr std::int64_t idle_of_roomy = 6;
-constexpr std::int64_t idle_of_close = 16;
-/// The same for the device's own arena in a pipeline, where micro-batches reuse each other's memory.
-constexpr std::int64_t idle_of_pipeline = 3;
+/// Lower limits of unused memory, by arena: 1/n of the largest sum of live bytes; 0: none.
+///
+/// The device's arenas have the limits of holes of schedule/place, which they reach if the placement does not
+/// need fewer. Host arenas are placed for short waits, with a limit that rather overestimates.
+constexpr std::array<std::int64_t, schedule::num_arenas> min_idle{40, 6, 0, 36, 6};
+/// The same for state whose shares are rounded to chunks.
 constexpr std::int64_t rounded_of_state = 64;
+/// The same for the alignment of buffers of layers that are not built.
+constexpr std::int64_t aligned_of_all = 512;
 
-constexpr std::size_t device_arena = 0;
 constexpr std::size_t host_arena = 1;
 
 /// Returns `bytes` scaled by `after` / `before`.
@@ -75,16 +76,16 @@ class Scaling {
         scale_transient(ranges);
         ranges.resize(program_.buffers.size());
         const auto after = arena_sizes(program_, ranges);
-        const auto close = whole_.parallel.stages > 1 ? idle_of_pipeline : idle_of_close;
         for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
             const auto idle = program_.arena_bytes[a] - before.end[a] - before.peak[a];
             const auto grows = std::min(grown(idle, before.peak[a], after.peak[a]),
                                         idle + std::abs(after.peak[a] - before.peak[a]) /
                                                    (a == host_arena ? max_idle_on_host : max_idle));
-            const auto at_least = after.peak[a] / (a == device_arena ? close : idle_of_roomy);
+            const auto at_least = min_idle[a] > 0 ? after.peak[a] / min_idle[a] : 0;
             const auto fixed = grown(before.end[a], before.fixed[a], after.fixed[a]);
-            program_.arena_bytes[a] =
-                fixed + fixed / rounded_of_state + after.peak[a] + std::max(grows, at_least);
+            const auto rounded = is_state_divided() ? fixed / rounded_of_state : 0;
+            const auto aligned = (fixed + after.peak[a]) / aligned_of_all;
+            program_.arena_bytes[a] = fixed + rounded + aligned + after.peak[a] + std::max(grows, at_least);
         }
     }
 
@@ -95,6 +96,17 @@ class Scaling {
         spec::ByTier<double> now{};
         spec::ByTier<Buffer> like{};  ///< an example from each tier; no name if the tier has no buffer
     };
+
+    /// True if a kind of state has shares of several tiers, which are rounded to chunks.
+    bool is_state_divided() const {
+        const auto is_divided = [](const spec::Home& home) {
+            return std::ranges::any_of(std::array{home.device, home.host, home.nvme},
+                                       [](double share) { return share > 0 && share < 1; });
+        };
+        const auto& tiers = whole_.tiers;
+        return chunks_ != 1 || is_divided(tiers.parameters) || is_divided(tiers.gradients) ||
+               is_divided(tiers.optimizer);
+    }
 
     /// Returns the bytes that a checkpoint copies. Only the ratio of two results is used.
     std::int64_t saved_bytes() const {

@@ -123,6 +123,7 @@ struct MachineSpec {
     int device_multiprocessors = 0;           ///< per GPU; 0: unknown
     int device_capability = 0;                ///< 90 for compute capability 9.0; 0: unknown
     std::int64_t host_bytes = 0;              ///< per node
+    std::int64_t process_bytes = 0;           ///< per node, for processes, in addition to host_bytes
     std::int64_t nvme_bytes = unknown_space;  ///< per node, all paths together
 
     // Rates; 0: unknown.

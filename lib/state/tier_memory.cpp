@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/pages.hpp"
 #include "device/copy.hpp"
+#include "layout/staging/staging_sizes.hpp"
 #include "storage/numa_local_folders.hpp"
 
 namespace ziggurat::state {
@@ -114,6 +115,11 @@ std::int64_t touched_bytes(std::byte* begin, std::int64_t bytes) {
     return touched;
 }
 
+/// True if the arena is memory of this process alone.
+bool is_private(const device::Arena& arena) noexcept {
+    return arena.descriptor() < 0 && arena.host_view() == arena.data();
+}
+
 /// Runs `copy`, which copies bytes of `buffer`. Errors: the device's error, with the buffer's name.
 template <class Copy>
 void copy_of(const schedule::Buffer& buffer, const Copy& copy) {
@@ -186,7 +192,8 @@ TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs,
         planned_[on_host] += planned_[on_device_shared];
     }
     if (const auto bytes = max_bytes(programs, on_nvme); bytes > 0) {
-        storage::StripedFile::Options options{.stripe_bytes = nvme.stripe_bytes};
+        storage::StripedFile::Options options{.stripe_bytes = nvme.stripe_bytes,
+                                              .window_bytes = layout::nvme_window_bytes};
         if (nvme.is_checked) {
             options.checked_between = ends_of_transfers(programs);
         }
@@ -252,7 +259,16 @@ std::int64_t TierMemory::resident_bytes(spec::Tier tier) const {
 std::int64_t TierMemory::private_bytes() const noexcept {
     std::int64_t sum = 0;
     for (const auto& arena : arenas_) {
-        sum += arena.descriptor() < 0 ? arena.bytes() : 0;
+        sum += is_private(arena) ? arena.bytes() : 0;
+    }
+    return sum;
+}
+
+std::int64_t TierMemory::private_resident_bytes() const {
+    std::int64_t sum = 0;
+    for (std::size_t a = 0; a < arenas_.size(); ++a) {
+        const auto size = std::min(planned_[a], arenas_[a].bytes());
+        sum += is_private(arenas_[a]) ? touched_bytes(arenas_[a].data(), size) : 0;
     }
     return sum;
 }

@@ -89,8 +89,12 @@ class TierMemory {
     ///
     /// Source: mincore(2)
     std::int64_t resident_bytes(spec::Tier tier) const;
-    /// Returns the bytes of all arenas that other ranks cannot map.
+    /// Returns the bytes of all arenas in this process's memory that other ranks cannot map.
     std::int64_t private_bytes() const noexcept;
+    /// Returns the part of private_bytes() that is planned and in memory.
+    ///
+    /// Source: mincore(2)
+    std::int64_t private_resident_bytes() const;
 
   private:
     void pin(device::Device& device, std::int64_t max_bytes);

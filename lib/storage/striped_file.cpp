@@ -14,7 +14,6 @@
 namespace ziggurat::storage {
 namespace {
 
-constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
 /// Largest cell. A write of a part of a cell must read it first; the record of a cell takes 24 bytes.
 constexpr std::int64_t max_cell_bytes = std::int64_t{256} << 10;
 
@@ -83,7 +82,7 @@ StripedFile::StripedFile(const std::vector<std::string>& folders, std::int64_t b
     : folders_{folders},
       bytes_{round_up_to_page(bytes)},
       written_{bytes_},
-      window_{std::min(std::max(window_bytes, options.stripe_bytes), bytes_)} {
+      window_{std::min(std::max(options.window_bytes, options.stripe_bytes), bytes_)} {
     const auto stripe = options.stripe_bytes;
     ZG_EXPECTS(!folders.empty() && stripe > 0 && stripe % page_bytes == 0);
     for (const auto& folder : folders) {

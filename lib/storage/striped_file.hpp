@@ -28,6 +28,8 @@ class StripedFile {
   public:
     struct Options {
         std::int64_t stripe_bytes = std::int64_t{1} << 20;  ///< multiple of the page size
+        /// Size of the buffer for reads and writes outside of steps, at least stripe_bytes.
+        std::int64_t window_bytes = std::int64_t{4} << 20;
         /// Boundaries of transfers, in addition to stripe boundaries.
         ///
         /// If set, all bytes that are read are checked against the checksum of the last write. nullopt: bytes

@@ -197,6 +197,7 @@ LoopEnd TrainingLoop::train() {
          .first_sample = feeder_.first_sample(step_),
          .end_sample = feeder_.first_sample(spec_.train.steps)},
         data_.files(), [this] { return is_to_stop(); }, references_);
+    account_.end_start();
     is_to_stop();  // agree on requests that arrived during the start
     reporter_.busy("trains the first step");
     while (!is_finished() && requests_.agreed() == 0 && !back_) {

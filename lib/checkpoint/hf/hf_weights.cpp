@@ -13,12 +13,12 @@
 #include "base/text/printable.hpp"
 #include "checkpoint/hf/file_types.hpp"
 #include "layout/families/family_descriptor.hpp"
+#include "layout/staging/staging_sizes.hpp"
 
 namespace ziggurat::checkpoint::hf {
 namespace {
 
-/// Bytes of a box that are read at a time, in the target's type.
-constexpr std::int64_t window_bytes = std::int64_t{8} << 20;
+using layout::import_window_bytes;
 
 [[noreturn]] void unsupported(const std::string& path, const std::string& what) {
     throw Error{ErrorKind::deck,
@@ -148,7 +148,8 @@ void HfWeights::expect_one_embedding(const HfLayout& embedding, const spec::Mode
     }
     expect_known(*head, embedding);
     const std::int64_t elements = table->tensor.elements();
-    std::vector<float> ours(std::min(elements, window_bytes / static_cast<std::int64_t>(sizeof(float))));
+    std::vector<float> ours(
+        std::min(elements, import_window_bytes / static_cast<std::int64_t>(sizeof(float))));
     std::vector<float> others(ours.size());
     for (std::int64_t first = 0; first < elements; first += std::ssize(ours)) {
         const std::size_t count = std::min(std::ssize(ours), elements - first);
@@ -202,7 +203,7 @@ void HfWeights::read(std::span<const PieceTarget> targets) {
         const std::int64_t rows = piece.box.extent.front();
         const std::int64_t row_bytes = rows == 0 ? 0 : piece.bytes() / rows;
         const std::int64_t rows_at_once =
-            std::max<std::int64_t>(1, window_bytes / std::max<std::int64_t>(1, row_bytes));
+            std::max<std::int64_t>(1, import_window_bytes / std::max<std::int64_t>(1, row_bytes));
         for (std::int64_t row = 0; row < rows; row += rows_at_once) {
             Box box = piece.box;
             box.begin.front() += row;

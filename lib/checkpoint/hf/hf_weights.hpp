@@ -34,8 +34,9 @@ class HfWeights {
     /// Returns one piece per tensor. Tensors of bf16 stay bf16; all others become f32.
     std::vector<Piece> pieces() const;
 
-    /// Fills the targets. Reads only ranges of the files that hold requested elements. Uses window_bytes of
-    /// memory in addition to the targets.
+    /// Fills the targets. Reads only ranges of the files that hold requested elements.
+    ///
+    /// Uses up to three times layout::import_window_bytes of memory in addition to the targets.
     ///
     /// \pre targets are of weights, within tensors of the model
     /// Numerics: f16 and bf16 to f32 exactly; to bf16 rounded to nearest even

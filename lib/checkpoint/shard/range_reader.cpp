@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
+#include "layout/staging/staging_sizes.hpp"
+
 namespace ziggurat::checkpoint {
 namespace {
 
-constexpr std::int64_t min_depth = 2;  // one transfer arrives while the other is processed
-constexpr std::int64_t max_depth = 8;
-/// Bytes in flight per reader: enough to saturate a disk with two readers, at most what a save uses.
-constexpr std::int64_t max_bytes_in_flight = std::int64_t{8} << 20;
-constexpr std::int64_t min_buffer_bytes = std::int64_t{64} << 10;
 // Reading it is cheaper than a new transfer.
 constexpr std::int64_t largest_gap_bytes = std::int64_t{32} << 10;
 
@@ -44,9 +41,8 @@ std::vector<Transfer> join(std::span<const FileRange> ranges, std::int64_t max_b
 }  // namespace
 
 RangeReader::RangeReader(std::int64_t max_bytes)
-    : buffer_bytes_{round_up_to_page(std::max(max_bytes, min_buffer_bytes)) + page_bytes},
-      depth_{static_cast<std::size_t>(
-          std::clamp<std::int64_t>(max_bytes_in_flight / buffer_bytes_, min_depth, max_depth))},
+    : buffer_bytes_{layout::reader_buffers(max_bytes).bytes},
+      depth_{static_cast<std::size_t>(layout::reader_buffers(max_bytes).count)},
       memory_{buffer_bytes_ * static_cast<std::int64_t>(depth_)},
       queue_{static_cast<int>(depth_)} {}
 

@@ -15,8 +15,6 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-/// Minimum size of a shard for which a second thread pays off.
-constexpr std::int64_t bytes_of_two_threads = std::int64_t{64} << 20;
 /// Bytes read at a time from a piece that is not in memory.
 constexpr std::int64_t window_bytes = std::int64_t{1} << 20;
 
@@ -73,7 +71,7 @@ void write_pieces(std::span<const PieceSource> sources,
     for (std::int64_t before = 0; half < sources.size() && before < bytes / 2; ++half) {
         before += sources[half].piece.bytes();
     }
-    if (bytes < bytes_of_two_threads || half == sources.size()) {
+    if (bytes < layout::two_writers_bytes || half == sources.size()) {
         write_part(writer.main_output(), 0, sources.size());
         return;
     }

@@ -9,11 +9,12 @@
 
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/piece.hpp"
+#include "layout/staging/staging_sizes.hpp"
 
 namespace ziggurat::checkpoint {
 
 /// Number of bytes that one hash covers.
-inline constexpr std::int64_t hash_block_bytes = std::int64_t{4} << 20;
+inline constexpr std::int64_t hash_block_bytes = layout::hash_block_bytes;
 
 /// Description of a written shard, for COMPLETE.
 struct ShardSummary {

@@ -11,15 +11,12 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "checkpoint/shard/shard_file.hpp"
+#include "layout/staging/staging_sizes.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {
 
-constexpr int depth = 8;
-// Small enough for copied bytes to be still in a cache when they are written.
-constexpr std::int64_t buffer_bytes = std::int64_t{1} << 20;
-constexpr std::int64_t min_transfer_bytes = std::int64_t{64} << 10;
-constexpr std::uint64_t no_buffer = depth;  // tag of transfers from the caller's memory
+constexpr std::uint64_t no_buffer = ~std::uint64_t{0};  // tag of transfers from the caller's memory
 
 }  // namespace
 
@@ -64,10 +61,11 @@ std::uint64_t hash_of_image(const storage::SparseImage& rest, std::vector<FileRa
 
 ShardOutput::ShardOutput(storage::DirectFile file, std::int64_t bytes)
     : bytes_{bytes},
-      memory_{depth * std::min(buffer_bytes, round_up_to_page(bytes))},
+      num_buffers_{layout::writer_buffers(bytes).count},
+      memory_{layout::writer_buffers(bytes).total()},
       file_{std::move(file)},
-      queue_{depth} {
-    for (std::int64_t k = 0; k < depth; ++k) {
+      queue_{static_cast<int>(num_buffers_)} {
+    for (std::int64_t k = 0; k < num_buffers_; ++k) {
         free_buffers_.push_back(k);
     }
 }
@@ -88,7 +86,7 @@ void ShardOutput::join(ShardOutput& other) {
 }
 
 std::span<std::byte> ShardOutput::buffer(std::int64_t index) const {
-    const std::size_t size = memory_.bytes().size() / depth;
+    const std::size_t size = memory_.bytes().size() / static_cast<std::size_t>(num_buffers_);
     return memory_.bytes().subspan(static_cast<std::size_t>(index) * size, size);
 }
 
@@ -108,7 +106,7 @@ std::uint64_t ShardOutput::write_block(std::int64_t offset_bytes, std::span<cons
     ZG_EXPECTS(std::ssize(bytes) <= hash_block_bytes);
     const std::int64_t first = round_up_to_page(offset_bytes);
     const std::int64_t last = round_down_to_page(offset_bytes + std::ssize(bytes));
-    if (last - first < min_transfer_bytes) {
+    if (last - first < layout::min_transfer_bytes) {
         keep(offset_bytes, bytes);
         return XXH3_64bits(bytes.data(), bytes.size());
     }

@@ -90,6 +90,7 @@ class ShardOutput {
     void write_composed(std::int64_t first_page, std::int64_t last_page, const storage::SparseImage& rest);
 
     std::int64_t bytes_;
+    std::int64_t num_buffers_;
     StreamHash block_hash_;
     storage::AlignedBuffer memory_;
     std::vector<std::int64_t> free_buffers_;

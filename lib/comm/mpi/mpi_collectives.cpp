@@ -4,21 +4,11 @@
 #include <utility>
 
 #include "base/contract.hpp"
-#include "base/pages.hpp"
 #include "comm/call_agreement.hpp"
 #include "comm/mpi/mpi_exchange.hpp"
+#include "layout/staging/staging_sizes.hpp"
 
 namespace ziggurat::comm {
-
-std::int64_t MpiStaging::piece_bytes(int size) {
-    const std::int64_t peers = std::max(size - 1, 1);
-    const std::int64_t share = round_down_to_page(bytes_per_call / (depth * peers));
-    return std::clamp(share, smallest_piece_bytes, largest_piece_bytes);
-}
-
-std::int64_t MpiStaging::bytes(int size) {
-    return calls_at_a_time * depth * (size - 1) * piece_bytes(size);
-}
 
 MpiCollectives::MpiCollectives(const Communicator& group)
     : group_{group.duplicate()}, between_two_{group.duplicate()} {}
@@ -44,8 +34,8 @@ int MpiCollectives::prepare(CollectiveCall call) {
 
 void MpiCollectives::reserve_staging() {
     if (staging_.empty()) {
-        staging_.resize(MpiStaging::bytes(size()));
-        area_users_.assign(MpiStaging::calls_at_a_time, nullptr);
+        staging_.resize(layout::MessageStaging::bytes(size()));
+        area_users_.assign(layout::MessageStaging::calls_at_a_time, nullptr);
     }
 }
 

@@ -9,23 +9,6 @@
 
 namespace ziggurat::comm {
 
-/// Sizes of pieces and staging memory for the sums of MpiCollectives. A plan uses them too.
-struct MpiStaging {
-    static constexpr std::int64_t largest_piece_bytes = 256 * 1024;
-    static constexpr std::int64_t smallest_piece_bytes = 4 * 1024;
-    static constexpr std::int64_t depth = 2;  ///< pieces of a block received ahead of their sum
-    /// Sums of a group that receive at a time; later ones queue.
-    static constexpr std::int64_t calls_at_a_time = 2;
-    static constexpr std::int64_t bytes_per_call = 4 * 1024 * 1024;
-
-    /// Returns the size of a piece. It is the same on all members, so their messages match.
-    static std::int64_t piece_bytes(int size);
-    /// Returns the bytes that each member of a group of `size` members reserves for sums.
-    ///
-    /// They are reserved when the first sum is prepared.
-    static std::int64_t bytes(int size);
-};
-
 class MpiExchange;
 
 /// Collectives in which every member sends each other member its blocks, in pieces.

@@ -8,6 +8,7 @@
 #include "base/contract.hpp"
 #include "comm/fold.hpp"
 #include "comm/mpi/mpi_collectives.hpp"
+#include "layout/staging/staging_sizes.hpp"
 
 namespace ziggurat::comm {
 
@@ -104,7 +105,7 @@ class MpiExchange::StreamMaker {
 
     /// Adds the streams that send every block to its member, which sums the addends of its block to `to`.
     void sum_own_block(std::byte* to) {
-        const std::int64_t piece = MpiStaging::piece_bytes(size_);
+        const std::int64_t piece = layout::MessageStaging::piece_bytes(size_);
         made_.sum_to_ = to;
         made_.own_addend_ = in_ + own().offset_bytes;
         made_.addends_.resize(size_);
@@ -119,12 +120,13 @@ class MpiExchange::StreamMaker {
                                 .window = direct_window});
         }
         for (int i = 1; i < size_ && own().bytes > 0; ++i) {
-            const auto stream = made_.streams_.add({.peer = previous(i),
-                                                    .tag = made_.tag_,
-                                                    .is_staged = true,
-                                                    .bytes = own().bytes,
-                                                    .piece_bytes = piece,
-                                                    .window = static_cast<int>(MpiStaging::depth)});
+            const auto stream =
+                made_.streams_.add({.peer = previous(i),
+                                    .tag = made_.tag_,
+                                    .is_staged = true,
+                                    .bytes = own().bytes,
+                                    .piece_bytes = piece,
+                                    .window = static_cast<int>(layout::MessageStaging::depth)});
             made_.arriving_of_member_[previous(i)] = stream;
             made_.arriving_.push_back(stream);
         }
@@ -133,7 +135,7 @@ class MpiExchange::StreamMaker {
 
     /// Adds the streams that send the sum of the own block to all members, and receive the others.
     void send_sums() {
-        const std::int64_t piece = MpiStaging::piece_bytes(size_);
+        const std::int64_t piece = layout::MessageStaging::piece_bytes(size_);
         for (int i = 1; i < size_; ++i) {
             made_.departing_sums_.push_back(made_.streams_.add({.peer = next(i),
                                                                 .tag = made_.tag_ + 1,
@@ -199,7 +201,7 @@ bool MpiExchange::has_result() const noexcept {
 
 bool MpiExchange::sum_arrived() {
     const std::int64_t before = summed_;
-    const std::int64_t piece_bytes = MpiStaging::piece_bytes(size_);
+    const std::int64_t piece_bytes = layout::MessageStaging::piece_bytes(size_);
     const std::int64_t own_bytes = pieces_to_sum_ == 0 ? 0 : call_.blocks[rank_].bytes;
     const auto has_arrived = [&](std::size_t s) { return streams_[s].done > summed_; };
     while (summed_ < pieces_to_sum_ && std::all_of(arriving_.begin(), arriving_.end(), has_arrived)) {

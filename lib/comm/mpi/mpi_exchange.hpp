@@ -30,7 +30,8 @@ class MpiExchange {
     bool has_staging() const noexcept { return has_staging_; }
 
     void start();
-    /// Sets the memory for arriving pieces: depth x piece_bytes of MpiStaging for each other member.
+    /// Sets the memory for arriving pieces: depth x piece_bytes of layout::MessageStaging for each other
+    /// member.
     void stage_at(std::byte* area);
     /// Makes progress as far as possible without waiting; returns true when complete. Adds to `bytes_sent`.
     bool progress(std::int64_t& bytes_sent);

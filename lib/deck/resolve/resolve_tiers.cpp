@@ -188,10 +188,11 @@ void resolve_pinning(Resolution& resolution) {
 /// With a machine file, the deck's shares must leave this memory.
 void leave_memory_of_processes(Resolution& resolution, int ranks_on_node) {
     if (!resolution.options.machine && !resolution.options.as_record) {
-        auto& bytes = resolution.machine.host_bytes;
-        bytes -=
-            // Limits a deck for more nodes than this.
-            std::min(bytes / 2, process_bytes(ranks_on_node, bytes));
+        auto& machine = resolution.machine;
+        // Half of it for a deck that is for more nodes than this one.
+        machine.process_bytes =
+            std::min(machine.host_bytes / 2, process_bytes(ranks_on_node, machine.host_bytes));
+        machine.host_bytes -= machine.process_bytes;
     }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "base/text/units.hpp"
@@ -74,6 +75,18 @@ std::string shares_as_cut(const spec::RunSpec& spec, const PlannedStage& stage) 
            as_cut("optimizer", tiers.optimizer, of(PayloadKind::optimizer));
 }
 
+/// Returns the process memory of each stage's fullest rank.
+std::string process_tables(const spec::RunSpec& spec, std::span<const StageUsage> stages) {
+    std::string text;
+    for (const auto& stage : stages) {
+        const auto title = spec.parallel.stages == 1
+                               ? fmt::format("rank {}", stage.rank)
+                               : fmt::format("rank {} of stage {}", stage.rank, stage.stage);
+        text += process_table(title, stage.process, host_bytes_in_tiers(spec, stage.table.total));
+    }
+    return text;
+}
+
 /// Returns the program of the stage with most bytes on its disks.
 const schedule::Program& with_most_on_disks(const RunPlan& plan) {
     return std::ranges::max_element(
@@ -98,7 +111,8 @@ MemoryReport memory_report(const spec::RunSpec& spec,
     for (const auto& stage : plan.stages) {
         report.stages.push_back({stage.stage, stage.last, stage.program.rank,
                                  memory_usage(spec::of_stage(spec, stage.stage), stage.program,
-                                              {stage.rank_bytes, stage.libraries})});
+                                              {stage.rank_bytes, stage.libraries}),
+                                 stage.process});
         auto communicators = communicator_blocks(spec, stage.program);
         if (blocks_of_all(communicators) > blocks_of_all(report.communicators)) {
             report.communicators = std::move(communicators);
@@ -114,6 +128,7 @@ MemoryReport memory_report(const spec::RunSpec& spec,
                                    : stages_table(spec, report.stages)) +
         (plan.accuracy_note.empty() ? "" : fmt::format("  planned {}\n", plan.accuracy_note)) +
         shares_as_cut(spec, fullest) + report.verdict;
+    report.process = process_tables(spec, report.stages);
     const auto slowed = throttled(machine, spec);
     const auto of_fullest = spec::of_stage(spec, fullest.stage);
     report.bandwidths = bandwidths(of_fullest, slowed);

@@ -17,6 +17,7 @@ namespace ziggurat::plan {
 struct MemoryReport {
     std::string table;     ///< with the verdict, and with remedies if the run does not fit
     std::string infinity;  ///< see infinity_tables
+    std::string process;   ///< see process_table(), of the fullest rank of each stage
     std::string verdict;   ///< see verdict(); also in the table
     std::vector<BandwidthRow> bandwidths = {};  ///< of state that is away from the device
     WorkingMemory working_memory = {};          ///< by ZeRO-Infinity's analysis

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "plan/memory_table.hpp"
+#include "plan/process/process_memory.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::plan {
@@ -15,6 +16,7 @@ struct StageUsage {
     int last = 0;  ///< last stage that it represents; the first is `stage`
     int rank = 0;
     MemoryTable table;
+    ProcessMemory process;  ///< of its host, outside of the tiers
 };
 
 /// Returns a block for each tier, with a row per consumer and a column per stage.

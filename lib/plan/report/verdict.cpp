@@ -75,10 +75,10 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, std::sp
     }
     if (footprint.memory_lack() > 0) {
         text += fmt::format(
-            "  DOES NOT FIT: a node's memory is short by {}: all its tiers need {}, it has {} (installed, or "
-            "granted by the control group)\n",
+            "  DOES NOT FIT: a node's memory is short by {}: all its tiers need {}, it has {} for them "
+            "(installed, or granted by the control group; processes need {})\n",
             exactly(footprint.memory_lack()), format_bytes(footprint.memory_needed),
-            format_bytes(footprint.memory));
+            format_bytes(footprint.memory), format_bytes(footprint.processes));
     }
     return text;
 }

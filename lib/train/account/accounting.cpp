@@ -51,7 +51,10 @@ std::string encode(const AccountRecord& record) {
                 {"links", links},
                 {"paths", paths},
                 {"idle_disk_seconds", record.idle_disk_seconds},
-                {"memory", {record.memory.reserved, record.memory.resident, record.memory.process_peak}},
+                {"memory",
+                 {record.memory.reserved,
+                  record.memory.resident,
+                  {record.memory.process_start, record.memory.process_step, record.memory.process_peak}}},
                 {"stall_causes", causes},
                 {"steps", {record.first_step, record.last_step, record.excluded_steps}},
                 {"tokens", record.tokens},
@@ -88,7 +91,9 @@ AccountRecord decode(const std::string& text) {
         record.memory.reserved[t] = json.at("memory").at(0).at(t);
         record.memory.resident[t] = json.at("memory").at(1).at(t);
     }
-    record.memory.process_peak = json.at("memory").at(2);
+    record.memory.process_start = json.at("memory").at(2).at(0);
+    record.memory.process_step = json.at("memory").at(2).at(1);
+    record.memory.process_peak = json.at("memory").at(2).at(2);
     record.first_step = json.at("steps").at(0);
     record.last_step = json.at("steps").at(1);
     record.excluded_steps = json.at("steps").at(2);

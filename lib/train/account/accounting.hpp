@@ -44,7 +44,10 @@ struct KernelTime {
 struct RankMemory {
     spec::ByTier<std::int64_t> reserved{};  ///< by the arenas
     spec::ByTier<std::int64_t> resident{};  ///< the part of them that has been touched
-    std::int64_t process_peak = 0;          ///< other private memory of the process since its begin
+    // Maxima of the other private memory of the process.
+    std::int64_t process_start = 0;  ///< until the first step
+    std::int64_t process_step = 0;   ///< at the ends of steps
+    std::int64_t process_peak = 0;   ///< until the end
 };
 
 /// Account of one rank.

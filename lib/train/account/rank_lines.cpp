@@ -38,6 +38,8 @@ std::string rank_lines(std::span<const AccountRecord> ranks) {
             line.field(fmt::format("{}_B", spec::tier_names[t]), record.memory.reserved[t]);
             line.field(fmt::format("{}_resident_B", spec::tier_names[t]), record.memory.resident[t]);
         }
+        line.field("process_start_B", record.memory.process_start);
+        line.field("process_step_B", record.memory.process_step);
         line.field("process_peak_B", record.memory.process_peak);
         text += line.end();
     }

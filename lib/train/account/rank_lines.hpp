@@ -18,7 +18,8 @@ namespace ziggurat::train {
 /// - `skipped_<lane>_B`: planned bytes that the first steps did not move, because they were zeros
 /// - `device_B`, `host_B`, `nvme_B`: reserved bytes
 /// - `device_resident_B`, `host_resident_B`, `nvme_resident_B`: the part of them that has been touched
-/// - `process_peak_B`: maximum of the other private memory of the process since its begin
+/// - `process_start_B`, `process_step_B`, `process_peak_B`: maxima of the other private memory of the process
+///   until the first step, at the ends of steps, and until the end
 ///
 /// Pure; rank r's record is at index r.
 std::string rank_lines(std::span<const AccountRecord> ranks);

@@ -9,7 +9,6 @@
 #include "layout/counts.hpp"
 #include "train/account/accounting_table.hpp"
 #include "train/account/rank_lines.hpp"
-#include "train/account/resident_memory.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -45,6 +44,11 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
     if (spec.run.trace) {
         trace_.emplace(world.rank(), ops_.trace_lanes(), traced_steps);
     }
+}
+
+void RunAccount::end_start() {
+    process_start_bytes_ =
+        std::max<std::int64_t>(0, resident_.own_peak_bytes() - assembly_.private_resident_bytes());
 }
 
 void RunAccount::begin_step(std::int64_t step) {
@@ -117,6 +121,7 @@ void RunAccount::measure(StepFigures& mine) {
     std::ranges::transform(moved, last_reported_.link_bytes, mine.link_bytes.begin(), std::minus{});
     last_reported_.sent_bytes = sent;
     last_reported_.link_bytes = moved;
+    own_step_bytes_ = std::max(own_step_bytes_, resident_.own_bytes());
 }
 
 RankMemory RunAccount::rank_memory() const {
@@ -125,8 +130,10 @@ RankMemory RunAccount::rank_memory() const {
         memory.reserved[tier] = assembly_.arena_bytes(tier);
         memory.resident[tier] = assembly_.resident_bytes(tier);
     }
-    memory.process_peak =
-        std::max<std::int64_t>(0, ResidentMemory{}.own_peak_bytes() - assembly_.private_arena_bytes());
+    const auto arenas = assembly_.private_resident_bytes();
+    memory.process_start = process_start_bytes_;
+    memory.process_step = std::max<std::int64_t>(0, own_step_bytes_ - arenas);
+    memory.process_peak = std::max<std::int64_t>(0, resident_.own_peak_bytes() - arenas);
     return memory;
 }
 

@@ -13,6 +13,7 @@
 #include "train/account/link_use.hpp"
 #include "train/account/op_account.hpp"
 #include "train/account/planned_step.hpp"
+#include "train/account/resident_memory.hpp"
 #include "train/account/run_end.hpp"
 #include "train/account/step_fields.hpp"
 #include "train/account/step_report.hpp"
@@ -42,6 +43,8 @@ class RunAccount {
     /// Returns the account for activities between ops, to use with ScopedActivity.
     TimeAccounting& times() noexcept { return times_; }
 
+    /// Records the memory of the process up to now as that of the start. Call before the first step.
+    void end_start();
     /// Starts the step with index `step`.
     void begin_step(std::int64_t step);
     /// Sets in `mine` the bytes that this rank has sent and moved since the previous call.
@@ -93,6 +96,9 @@ class RunAccount {
     StepFigures planned_;        ///< of one step, of all ranks
     StepFields fields_;
     std::optional<Trace> trace_;
+    ResidentMemory resident_;
+    std::int64_t process_start_bytes_ = 0;
+    std::int64_t own_step_bytes_ = 0;  ///< maximum of ResidentMemory::own_bytes() at the ends of steps
 };
 
 }  // namespace ziggurat::train

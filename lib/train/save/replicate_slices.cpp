@@ -9,6 +9,7 @@
 
 #include "base/contract.hpp"
 #include "comm/mpi/mpi_collectives.hpp"
+#include "layout/staging/staging_sizes.hpp"
 #include "schedule/passes/saved_runs.hpp"
 #include "train/save/replicate_state.hpp"
 
@@ -82,7 +83,7 @@ void pass_on(const comm::Context& world,
     if (bytes == 0 || group.size() == 1) {
         return;
     }
-    std::vector<std::byte> window(std::min(bytes, replication_window_bytes));
+    std::vector<std::byte> window(std::min(bytes, layout::replication_window_bytes));
     comm::MpiCollectives collectives{group};
     comm::CollectiveCall call;
     call.kind = comm::CollectiveKind::broadcast;

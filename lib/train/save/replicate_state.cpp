@@ -8,6 +8,7 @@
 #include "base/contract.hpp"
 #include "comm/mpi/mpi_collectives.hpp"
 #include "kernels/elementwise.hpp"
+#include "layout/staging/staging_sizes.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::train {
@@ -43,7 +44,8 @@ void round_into(const StateView& state,
                 const schedule::Buffer& master,
                 const schedule::Buffer& parameters,
                 layout::ElementRange range) {
-    constexpr std::int64_t at_once = replication_window_bytes / static_cast<std::int64_t>(sizeof(float));
+    constexpr std::int64_t at_once =
+        layout::replication_window_bytes / static_cast<std::int64_t>(sizeof(float));
     std::vector<float> wide(std::min(at_once, range.size()));
     std::vector<tensor::bfloat16> narrow(wide.size());
     for (std::int64_t round = 0; !window(range, round, at_once).empty(); ++round) {
@@ -92,9 +94,10 @@ void share(const comm::Context& world, const StateView& state, int shard_degree)
     if (group.size() == 1) {
         return;
     }
-    const auto at_once = std::max(layout::FlatLayout::block,
-                                  replication_window_bytes / group.size() / layout::FlatLayout::block *
-                                      layout::FlatLayout::block);  // bytes of each member
+    const auto at_once =
+        std::max(layout::FlatLayout::block,
+                 layout::replication_window_bytes / group.size() / layout::FlatLayout::block *
+                     layout::FlatLayout::block);  // bytes of each member
     comm::MpiCollectives collectives{group};
     std::vector<std::byte> all(at_once * group.size());
     comm::CollectiveCall call;

@@ -1,15 +1,10 @@
 /// Replication of restored state, from pieces over the data axis to the shard of each rank.
 #pragma once
 
-#include <cstdint>
-
 #include "comm/context.hpp"
 #include "train/step/state_view.hpp"
 
 namespace ziggurat::train {
-
-/// Size of the staging window for transfers between ranks, in bytes.
-constexpr std::int64_t replication_window_bytes = std::int64_t{4} << 20;
 
 /// Gathers restored state over the data axis, so that each rank has its whole shard of each kind.
 ///

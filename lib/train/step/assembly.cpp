@@ -206,6 +206,10 @@ std::int64_t Assembly::private_arena_bytes() const {
     return parts_->memory.private_bytes();
 }
 
+std::int64_t Assembly::private_resident_bytes() const {
+    return parts_->memory.private_resident_bytes();
+}
+
 StateView Assembly::state() const {
     return {parts_->model,   parts_->train, parts_->memory,
             parts_->devices, parts_->saves, [parts = parts_.get()] { parts->train_executor.finish(); }};

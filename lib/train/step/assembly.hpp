@@ -147,6 +147,8 @@ class Assembly {
     std::int64_t resident_bytes(spec::Tier tier) const;
     /// Returns the arena bytes of all tiers, without memory that other ranks of the node may read.
     std::int64_t private_arena_bytes() const;
+    /// Returns the part of private_arena_bytes() that is in memory (see state::TierMemory).
+    std::int64_t private_resident_bytes() const;
     /// Returns the bytes that one op of the trainer has moved since construction; 0 if it moves none.
     ///
     /// They are counted when this rank copies them or submits them to a disk.

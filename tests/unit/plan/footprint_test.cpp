@@ -131,6 +131,24 @@ TEST(Footprint, LeavesOfAGpuWhatItsLibrariesKeep) {
     EXPECT_EQ(footprint_of(spec, machine, by_rank, node_of).available[0], 0);
 }
 
+TEST(Footprint, LeavesOfAHostWhatProcessesNeedMoreThanIsReserved) {
+    const auto spec = tiered(2);
+    spec::MachineSpec machine;
+    machine.host_bytes = 100 << 20;
+    const std::vector<RankBytes> by_rank{{.process = 3 << 20}, {.process = 5 << 20}, {.process = 6 << 20}};
+    const std::vector<int> node_of{0, 0, 1};
+
+    auto footprint = footprint_of(spec, machine, by_rank, node_of);
+    EXPECT_EQ(footprint.processes, 8 << 20) << "the fullest node";
+    EXPECT_EQ(footprint.available[Tier::host], 92 << 20);
+    EXPECT_EQ(footprint.memory, 92 << 20);
+
+    machine.process_bytes = 7 << 20;
+    EXPECT_EQ(footprint_of(spec, machine, by_rank, node_of).available[Tier::host], 99 << 20);
+    machine.process_bytes = 9 << 20;
+    EXPECT_EQ(footprint_of(spec, machine, by_rank, node_of).available[Tier::host], 100 << 20);
+}
+
 TEST(Footprint, IsHeldAgainstWhatTheMachineHasOfEachTier) {
     auto spec = tiered(2);
     const auto plan = plan_run(spec).footprint;
@@ -139,7 +157,7 @@ TEST(Footprint, IsHeldAgainstWhatTheMachineHasOfEachTier) {
     }
     const spec::MachineSpec enough{.has_device = true,
                                    .device_bytes = needed(plan, Tier::device),
-                                   .host_bytes = needed(plan, Tier::host),
+                                   .host_bytes = needed(plan, Tier::host) + plan.processes,
                                    .nvme_bytes = needed(plan, Tier::nvme)};
     EXPECT_TRUE(plan_run(spec, enough).footprint.fits());
     for (const auto bytes :
@@ -220,7 +238,7 @@ TEST(Footprint, AddsUpTheStagesOfANode) {
 TEST(Footprint, IsHeldAgainstTheMemoryThatThereIs) {
     auto spec = tiered(2);
     const auto plan = plan_run(spec).footprint;
-    const auto all = 2 * needed(plan, Tier::device) + needed(plan, Tier::host);
+    const auto all = 2 * needed(plan, Tier::device) + needed(plan, Tier::host) + plan.processes;
     for (const auto tier : tiers) {
         set_budget(spec.tiers, tier, 1000 * needed(plan, tier));
     }
@@ -229,8 +247,8 @@ TEST(Footprint, IsHeldAgainstTheMemoryThatThereIs) {
     const auto short_of_one = plan_run(spec, {.host_bytes = all - 1}).footprint;
     EXPECT_EQ(short_of_one.memory_lack(), 1);
     EXPECT_FALSE(short_of_one.fits());
-    EXPECT_TRUE(
-        plan_run(spec, {.has_device = true, .host_bytes = needed(plan, Tier::host)}).footprint.fits());
+    const auto host = needed(plan, Tier::host) + plan.processes;
+    EXPECT_TRUE(plan_run(spec, {.has_device = true, .host_bytes = host}).footprint.fits());
     const auto report = memory_report(spec, {.host_bytes = all - 1});
     EXPECT_NE(report.table.find("DOES NOT FIT: a node's memory is short by 1 B (1 bytes)"), std::string::npos)
         << report.table;

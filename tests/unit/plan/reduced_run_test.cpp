@@ -18,14 +18,18 @@ namespace {
 using spec::Home;
 
 /// Checks that the estimate is at least the whole run's, because a run that is planned to fit must fit.
-void expect_no_less_than_the_whole(const spec::RunSpec& spec, double max = 1.1) {
+///
+/// \param max            limit of the estimate, as a multiple of the whole run's bytes
+/// \param max_on_device  the same for the device
+void expect_no_less_than_the_whole(const spec::RunSpec& spec, double max = 1.1, double max_on_device = 1.03) {
     const auto plan = plan_run(spec);
     const auto exact = bytes_of_rank(spec, 0);
 
     EXPECT_NE(plan.accuracy_note, "");
     for (std::size_t t = 0; t < exact.size(); ++t) {
         EXPECT_GE(plan.fullest().rank_bytes[t], exact[t]) << "tier " << t << ", " << plan.accuracy_note;
-        EXPECT_LE(static_cast<double>(plan.fullest().rank_bytes[t]), max * static_cast<double>(exact[t]))
+        EXPECT_LE(static_cast<double>(plan.fullest().rank_bytes[t]),
+                  (t == 0 ? max_on_device : max) * static_cast<double>(exact[t]))
             << "tier " << t << ", " << plan.accuracy_note;
     }
 }
@@ -94,12 +98,12 @@ TEST(ReducedRun, OfFineTilesIsNearTheWhole) {
     spec.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
     spec.tiers.parameters = Home{0, 1, 0};
     spec.tiers.tiles = {{.match = "*", .in = 1, .out = 1024}};
-    expect_no_less_than_the_whole(spec, 1.2);
+    expect_no_less_than_the_whole(spec, 1.2, 1.2);
     spec.tiers.gradients = spec.tiers.optimizer = spec.tiers.activations = Home{0, 1, 0};
     spec.tiers.tiles.front().out = 300;
-    expect_no_less_than_the_whole(spec, 1.2);
+    expect_no_less_than_the_whole(spec, 1.2, 1.2);
     spec.tiers.gradients = spec.tiers.optimizer = spec.tiers.parameters = Home{0, 0, 1};
-    expect_no_less_than_the_whole(spec, 1.2);
+    expect_no_less_than_the_whole(spec, 1.2, 1.2);
 }
 
 TEST(ReducedRun, KnowsTilesOnTheirWay) {
@@ -169,14 +173,14 @@ TEST(ReducedRun, HasLayersOfEachKind) {
 TEST(ReducedRun, OfLayersThatAreNotAlikeIsNoLessThanTheWhole) {
     auto spec = deep(500);
     spec.train.only = {"layers.1*"};
-    expect_no_less_than_the_whole(spec, 1.2);
+    expect_no_less_than_the_whole(spec, 1.2, 1.2);
     spec.train.only = {"layers.*5.*", "head.*"};
     spec.tiers.activations = spec.tiers.optimizer = Home{0.31, 0.69, 0};
-    expect_no_less_than_the_whole(spec, 1.2);
+    expect_no_less_than_the_whole(spec, 1.2, 1.2);
     spec.train.only.clear();
     spec.tiers.parameters = Home{0, 1, 0};
     spec.tiers.tiles = {{.match = "layers.3??.*", .in = 1, .out = 2}};
-    expect_no_less_than_the_whole(spec, 1.2);
+    expect_no_less_than_the_whole(spec, 1.2, 1.2);
 }
 
 /// Regression: a save's copy of parameters covered only the built layers, a sixth of the host memory.
@@ -203,7 +207,7 @@ TEST(ReducedRun, KnowsActivationsBesideStatesOnTheirWay) {
     spec.overlap.prefetch = 0;
     spec.tiers.activations = Home{0, 1, 0};
     spec.tiers.optimizer = Home{0, 0, 1};
-    expect_no_less_than_the_whole(spec, 1.2);
+    expect_no_less_than_the_whole(spec, 1.2, 1.2);
 }
 
 TEST(ReducedRun, OfAPipelineSomeStagesStandForOthers) {
@@ -216,13 +220,13 @@ TEST(ReducedRun, OfAPipelineSomeStagesStandForOthers) {
     spec.train.global_batch = 80;
     const auto plan = plan_run(spec);
 
-    EXPECT_EQ(plan.accuracy_note, "from 4 of 16 stages: may be up to a fifth too high");
+    EXPECT_EQ(plan.accuracy_note, "from 4 of 16 stages: no other stage needs more");
     std::int64_t max = 0;
     for (int rank = 0; rank < 16; ++rank) {
         max = std::max(max, bytes_of_rank(spec, rank)[0]);
     }
     EXPECT_GE(plan.footprint.needed[0], max);
-    EXPECT_LE(static_cast<double>(plan.footprint.needed[0]), 1.05 * static_cast<double>(max));
+    EXPECT_EQ(plan.footprint.needed[0], max) << "the stages that need most are built";
 }
 
 /// A search builds fewer layers of each stage than a plan does.
@@ -248,16 +252,31 @@ TEST(ReducedRun, OfDeepStagesIsNearTheWhole) {
                 const auto& exact = exact_of_rank[rank];
                 EXPECT_GE(stage.rank_bytes[0], exact[0])
                     << "stage " << stage.stage << ", " << plan.accuracy_note;
-                EXPECT_LE(static_cast<double>(stage.rank_bytes[0]), 1.2 * static_cast<double>(exact[0]))
+                EXPECT_LE(static_cast<double>(stage.rank_bytes[0]), 1.03 * static_cast<double>(exact[0]))
                     << "stage " << stage.stage << ", " << plan.accuracy_note;
             }
         }
     }
 }
 
+/// Layers that repeat are added up, so only holes and rounding of shares are estimated.
+TEST(ReducedRun, OfEqualLayersIsWithinThreePercentOnTheDevice) {
+    for (const std::int64_t layers : {280, 600}) {
+        auto spec = deep(layers);
+        expect_no_less_than_the_whole(spec, 1.03, 1.03);
+        spec.recompute = {spec::RecomputeKind::full, 1};
+        expect_no_less_than_the_whole(spec, 1.03, 1.03);
+        spec.tiers.gradients = spec.tiers.optimizer = Home{0, 1, 0};
+        spec.sharding.reduce = spec::ReducePlan::each_microbatch;
+        expect_no_less_than_the_whole(spec, 1.03, 1.03);
+    }
+}
+
 TEST(ReducedRun, SaysWhatItStandsFor) {
     const auto text = memory_report(deep(10000)).table;
-    EXPECT_NE(text.find("\n  planned from 128 of 10,000 layers: may be up to a fifth too high\n"),
+    EXPECT_NE(text.find("\n  planned from 128 of 10,000 layers: may be up to 3 % too high on the device, and "
+                        "a fifth on the "
+                        "host\n"),
               std::string::npos)
         << text;
     auto spec = deep(10000);

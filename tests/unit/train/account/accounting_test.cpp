@@ -92,7 +92,11 @@ TEST(TimeAccounting, DoesNotAllocateAfterTheExcludedSteps) {
 TEST(GatherRecords, BringsEveryRankHome) {
     AccountRecord record = account_of(4).record(24 * second);
     record.activities[0].seconds = 1.0 / 3;
-    record.memory = {.reserved = {1, 2, 3}, .resident = {4, 5, 6}, .process_peak = 7};
+    record.memory = {.reserved = {1, 2, 3},
+                     .resident = {4, 5, 6},
+                     .process_start = 7,
+                     .process_step = 8,
+                     .process_peak = 9};
     record.links.push_back({.link = "nvme_read", .moved_bytes = 8, .skipped_bytes = 9});
     const std::vector<AccountRecord> records = gather_records(record, [](const std::string& mine) {
         return std::vector{mine, mine};
@@ -108,7 +112,9 @@ TEST(GatherRecords, BringsEveryRankHome) {
     EXPECT_EQ(records[1].excluded_seconds, 20);
     EXPECT_EQ(records[1].memory.reserved, (spec::ByTier<std::int64_t>{1, 2, 3}));
     EXPECT_EQ(records[1].memory.resident, (spec::ByTier<std::int64_t>{4, 5, 6}));
-    EXPECT_EQ(records[1].memory.process_peak, 7);
+    EXPECT_EQ(records[1].memory.process_start, 7);
+    EXPECT_EQ(records[1].memory.process_step, 8);
+    EXPECT_EQ(records[1].memory.process_peak, 9);
     EXPECT_EQ(records[1].links[0].moved_bytes, 8);
     EXPECT_EQ(records[1].links[0].skipped_bytes, 9);
 }
