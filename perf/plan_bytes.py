@@ -10,7 +10,7 @@ all decks have small batches (DECKS). ranks.jsonl of each run is compared with t
 - reserved bytes of each tier: exactly
 - touched bytes of the device and host tiers (pages with memory, by mincore): at most 3 % below the plan; workspaces may
   stay untouched, because they are reserved for the largest kernels and all threads
-- resident peak of the rank: tiers in host memory and private memory of the process (VmHWM), at most 3 % or 6 MiB from the
+- resident peak of the rank: tiers in host memory and private memory of the process (VmHWM), at most 3 % or 8 MiB from the
   plan's largest phase. A second training resumes from the checkpoint of the first one
 
 Prints a row for each deck, and ends with exit code 1 if a number does not hold. Results are in WORK/plan_bytes.jsonl.
@@ -30,7 +30,7 @@ STEPS = 4
 RESUMED_STEPS = 2
 MAX_UNTOUCHED = 0.03
 MAX_RESIDENT_ERROR = 0.03
-SMALL_B = 6 << 20  # error of the resident peak that is of no interest: libraries and heap vary by that much
+SMALL_B = 8 << 20  # error of the resident peak of small runs: libraries, heap and used buffers of a writer vary by that much
 MIB = 1 << 20
 TIMEOUT_S = 1200  # of a training that hangs
 LANES = ("nvme_read", "nvme_write", "host_to_device", "device_to_host")
@@ -179,20 +179,23 @@ def compare(binary, mpiexec, name, work):
     deck = training.ROOT / "decks" / name
     uses_disks = (folder / "nvme").exists()
     train = [*mpiexec.split(), "-n", str(ranks), binary, "train", deck, *settings]
-    run(train, environment, folder / "train.log")
-    lines = rank_lines(folder)
-    run([*train, f"train.steps={STEPS + RESUMED_STEPS}"], environment, folder / "resumed.log")
-    resumed = rank_lines(folder)
-    problems, untouched, resident = [], 0, []
-    for rank, line in enumerate(lines):
+
+    def train_and_plan(log, own):
+        run([*train, *own], environment, folder / log)
         # Depths of transfers follow the rate of the disks, which the start measures: the plan is of the deck with them.
-        plan = (plan_of(binary, folder / "run", ranks, rank, [], environment) if uses_disks else
-                plan_of(binary, deck, ranks, rank, settings, environment))
+        return rank_lines(folder), [plan_of(binary, folder / "run", ranks, rank, [], environment) if uses_disks else
+                                    plan_of(binary, deck, ranks, rank, settings, environment) for rank in range(ranks)]
+
+    lines, plans = train_and_plan("train.log", [])
+    resumed, plans_of_resumed = train_and_plan("resumed.log", [f"train.steps={STEPS + RESUMED_STEPS}"])
+    problems, untouched, resident = [], 0, []
+    for rank, (line, plan) in enumerate(zip(lines, plans)):
         found, share = problems_of(rank, plan, line)
         problems += found
         untouched = max(untouched, share)
-        for of, phases in ((line, ("start", "step", "save")), (resumed[rank], ("resume", "step", "save"))):
-            found, bytes_of_rank = resident_of(rank, plan, of, phases)
+        for of, its_plan, phases in ((line, plan, ("start", "step", "save")),
+                                     (resumed[rank], plans_of_resumed[rank], ("resume", "step", "save"))):
+            found, bytes_of_rank = resident_of(rank, its_plan, of, phases)
             problems += found
             resident.append(bytes_of_rank | {"rank": rank, "phases": phases})
     if len(lines) != ranks:

@@ -129,8 +129,11 @@ void add_parts_of_checkpoints(Rows& rows, const spec::RunSpec& spec, const Proce
     const auto of_layout = std::min(max_shard_layout_bytes, shard_layout_bytes_of_piece * facts.pieces);
     rows.measured(ProcessPart::shard_layout, fmt::format("{} pieces", format_grouped(facts.pieces)),
                   {0, 0, of_layout, of_layout});
+    // A run that would have more pieces fails when it saves, so its manifest has at most this size.
     const auto all = std::min(max_pieces, facts.pieces_of_all_ranks);
-    rows.measured(ProcessPart::manifest, fmt::format("{} pieces of all ranks", format_grouped(all)),
+    rows.measured(ProcessPart::manifest,
+                  fmt::format("{} pieces{}", format_grouped(facts.pieces_of_all_ranks),
+                              all < facts.pieces_of_all_ranks ? ", too many" : " of all ranks"),
                   {0, 0, facts.rank == 0 ? written_piece_bytes * all : 0, read_piece_bytes * all});
     rows.computed(
         ProcessPart::reader, "blocks in flight from shard files",

@@ -72,6 +72,17 @@ TEST(ProcessMemory, HasTheListOfAllPiecesOnTheRankThatCommits) {
     EXPECT_EQ(on_first[RunPhase::step], 0);
 }
 
+/// COMPLETE has a largest size, so its list has one too.
+TEST(ProcessMemory, SaysIfAManifestCannotListAllPieces) {
+    auto many = facts;
+    many.pieces_of_all_ranks = std::int64_t{1} << 40;
+    auto more = many;
+    more.pieces_of_all_ranks *= 2;
+    EXPECT_EQ(row(saved_spec(), many, ProcessPart::manifest), row(saved_spec(), more, ProcessPart::manifest));
+    EXPECT_NE(process_table("rank 0", process_memory(saved_spec(), many), 0).find("pieces, too many"),
+              std::string::npos);
+}
+
 TEST(ProcessMemory, GrowsWithThePrograms) {
     auto larger = facts;
     larger.ops *= 2;
