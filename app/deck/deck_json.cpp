@@ -142,6 +142,7 @@ Json memory_json(const plan::MemoryReport& memory) {
                           {"rank_total", by_tier(stage.table.total)},
                           {"rank_budget", by_tier(stage.table.budget, 0)},
                           {"libraries_B", stage.table.libraries},
+                          {"pinned_B", stage.table.pinned},
                           {"peak_op", peak_ops_json(stage.table)}});
     }
     Json remedies = Json::array();

@@ -250,6 +250,9 @@ MemoryTable memory_usage(const spec::RunSpec& spec,
     }
     table.budget = spec::budgets_of_rank(spec);
     table.libraries = std::max(library_memory(spec, std::array{&program}).total(), of_all.libraries);
+    table.pinned = spec.tiers.device == spec::DeviceKind::cuda
+                       ? std::min(spec::pinned_bytes_of_rank(spec), table.total[tier_index(spec::Tier::host)])
+                       : 0;
     for (const auto& [consumer, in_tiers] : bytes) {
         table.rows.push_back({consumer, detail_of(consumer, spec), in_tiers});
     }
@@ -269,6 +272,9 @@ std::string memory_table(const spec::RunSpec& spec, int rank, const MemoryTable&
     text += line("budget", "per rank", cells(table.budget));
     if (table.libraries > 0) {
         text += line("library memory", "per rank, not in the budget", cells({table.libraries, 0, 0}));
+    }
+    if (table.pinned > 0) {
+        text += line("pinned", "of the total, for copies of GPUs", cells({0, table.pinned, 0}));
     }
     return text;
 }

@@ -30,6 +30,7 @@ struct MemoryTable {
     spec::ByTier<std::int64_t> budget{};  ///< per rank; 0: not set
     std::array<std::string, 3> peak_op;   ///< label of the op at the peak
     std::int64_t libraries = 0;           ///< of the device, not in the budget: see library_memory
+    std::int64_t pinned = 0;              ///< part of the host tier that is pinned for copies of GPUs
 };
 
 /// Returns the host memory through which collectives access the device tier, if no transport can do so.

@@ -108,6 +108,11 @@ std::string block(Stages stages, std::size_t tier) {
         text += line("library memory", "per rank, not in the budget", stages,
                      [](const StageUsage& stage) { return cell(stage.table.libraries); });
     }
+    const auto is_pinned = [](const StageUsage& stage) { return stage.table.pinned > 0; };
+    if (tier == static_cast<std::size_t>(spec::Tier::host) && std::ranges::any_of(stages, is_pinned)) {
+        text += line("pinned", "of the total, for copies of GPUs", stages,
+                     [](const StageUsage& stage) { return cell(stage.table.pinned); });
+    }
     return text;
 }
 

@@ -96,6 +96,21 @@ TEST(MemoryTable, HasALineForWhatLibrariesKeepOfAGpu) {
         << text;
 }
 
+TEST(MemoryTable, HasALineForThePinnedPartOfTheHost) {
+    spec::RunSpec spec;
+    spec.parallel.ranks_per_node = 2;
+    const RankBytes of_all{.tiers = {0, 5000, 0}};
+    const auto pinned = [&] { return memory_usage(spec, with_a_peak(), of_all).pinned; };
+    spec.tiers.pinned_bytes = spec::unlimited;
+    EXPECT_EQ(pinned(), 0) << "the host's cores compute";
+    spec.tiers.device = spec::DeviceKind::cuda;
+    EXPECT_EQ(pinned(), 5000);
+    spec.tiers.pinned_bytes = 6000;
+    EXPECT_EQ(pinned(), 3000) << "a rank's share of the node's";
+    const auto text = memory_table(spec, 0, memory_usage(spec, with_a_peak(), of_all));
+    EXPECT_NE(text.find("pinned           of the total, for copies of GPUs"), std::string::npos) << text;
+}
+
 TEST(MemoryTable, CountsTheHostsMemoryThroughWhichRanksOfGpusExchange) {
     auto spec = test::small_spec("gpt2", 2);
     const auto program = build_program(spec, 0, schedule::Variant::train);
