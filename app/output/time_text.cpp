@@ -34,12 +34,23 @@ std::string left_out(const spec::RunSpec& run) {
                          : fmt::format(", without {} and {}", fmt::join(parts, ", "), last);
 }
 
-/// Returns the command that measures the rates in `missing`, a list of keys of a machine file.
-std::string command_for(const std::string& missing, const spec::RunSpec& run) {
+/// Returns the command that measures the rates of a machine, with those of disks if `uses_disks`.
+std::string measuring_command(const spec::RunSpec& run, bool uses_disks) {
     const int ranks = run.parallel.ranks_per_node;
+    return fmt::format("{}ziggurat bench all{}", ranks > 1 ? fmt::format("mpirun -n {} ", ranks) : "",
+                       uses_disks ? " with the folders of tiers.nvme.paths" : "");
+}
+
+/// Returns a line if the rates are those of another number of ranks, which share cores, memory and links.
+std::string other_ranks_line(const spec::RunSpec& run, const spec::MachineSpec& machine) {
+    const int ranks = run.parallel.ranks_per_node;
+    if (machine.measured_ranks == 0 || machine.measured_ranks == ranks) {
+        return "";
+    }
     return fmt::format(
-        "{}ziggurat bench all{}", ranks > 1 ? fmt::format("mpirun -n {} ", ranks) : "",
-        missing.find("nvme") != std::string::npos ? " with the folders of tiers.nvme.paths" : "");
+        "          the rates were measured with {} rank{} on a node, this run has {}; measure again: {}\n",
+        machine.measured_ranks, machine.measured_ranks == 1 ? "" : "s", ranks,
+        measuring_command(run, spec::is_any_state_on_nvme(run)));
 }
 
 }  // namespace
@@ -50,7 +61,8 @@ std::string time_text(const spec::RunSpec& run,
     if (!step_seconds) {
         const auto missing = plan::missing_rates(run, machine);
         return fmt::format("time      unknown: {} does not give {}. Measure on that machine: {}\n",
-                           printable(machine.name), missing, command_for(missing, run));
+                           printable(machine.name), missing,
+                           measuring_command(run, missing.find("nvme") != std::string::npos));
     }
     const auto speed = plan::speed_of(run, machine, *step_seconds);
     const auto& convention = layout::row_of(layout::own_convention());
@@ -59,12 +71,13 @@ std::string time_text(const spec::RunSpec& run,
                                 format_count(spec::peak_of(machine)), convention.name, convention.meaning)
                   : std::string{};
     return fmt::format(
-        "time      estimated: a step takes {} at the rates of {}, all {} steps take {}{}\n"
-        "speed     {} tok/s, {} per rank, {:.3g} TFLOP/s per rank{}\n",
-        format_duration(*step_seconds), printable(machine.name), format_grouped(run.train.steps),
-        format_duration(*step_seconds * static_cast<double>(run.train.steps)), left_out(run),
-        format_count(speed.tokens_per_s), format_count(speed.tokens_per_s / run.parallel.ranks),
-        speed.flops_per_rank * 1e-12, mfu);
+               "time      estimated: a step takes {} at the rates of {}, all {} steps take {}{}\n"
+               "speed     {} tok/s, {} per rank, {:.3g} TFLOP/s per rank{}\n",
+               format_duration(*step_seconds), printable(machine.name), format_grouped(run.train.steps),
+               format_duration(*step_seconds * static_cast<double>(run.train.steps)), left_out(run),
+               format_count(speed.tokens_per_s), format_count(speed.tokens_per_s / run.parallel.ranks),
+               speed.flops_per_rank * 1e-12, mfu) +
+           other_ranks_line(run, machine);
 }
 
 std::string planned_parts(const plan::PlannedTime& time,

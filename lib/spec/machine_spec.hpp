@@ -126,6 +126,9 @@ struct MachineSpec {
     std::int64_t process_bytes = 0;           ///< per node, for processes, in addition to host_bytes
     std::int64_t nvme_bytes = unknown_space;  ///< per node, all paths together
 
+    /// Ranks of a node that worked while `ziggurat bench` measured the rates; 0: not measured here.
+    int measured_ranks = 0;
+
     // Rates; 0: unknown.
     double nvme_read_rate = 0;       ///< bytes/s of a node, all paths together
     double nvme_write_rate = 0;      ///< bytes/s of a node, all paths together

@@ -124,6 +124,7 @@ void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnosti
     for (const auto& figure : machine_figures()) {
         figure.of(machine) = figure.of(*measured);
     }
+    machine.measured_ranks = measured->ranks_per_node;
     machine.node_link.sharers = measured->node_link.sharers;
     machine.network_link.sharers = measured->network_link.sharers;
     machine.nvme_block_bytes = measured->nvme_block_bytes;

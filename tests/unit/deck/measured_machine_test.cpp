@@ -130,6 +130,7 @@ TEST(MeasuredMachine, LeavesMemoryAndCoresAsTheProcessHasThem) {
     EXPECT_EQ(machine.cores_per_node, 3);
     EXPECT_EQ(machine.host_bytes, 1 << 20);
     EXPECT_EQ(machine.nvme_read_rate, 3.5e9);
+    EXPECT_EQ(machine.measured_ranks, 2);
     EXPECT_EQ(machine.nvme_queue_depth, 16);
     EXPECT_EQ(machine.seconds_to_failure, 90 * 86400);
     EXPECT_EQ(machine.restart_seconds, 95.5);
