@@ -39,7 +39,7 @@ struct PlanOptions : Options, PlannedJob {
     bool recompute = false;                  ///< compare choices of recomputation
     std::string machines;                    ///< compared machines, separated by commas; empty: none
     std::optional<std::int64_t> tokens;      ///< with machines: tokens to train on; empty: as the deck
-    std::string objective = "cost";          ///< with machines: time, cost or energy
+    std::string objective;                   ///< with machines or search; empty: its default
     bool program = false;                    ///< print the step program, not a summary
     std::optional<int> rank;                 ///< rank of the program; empty: 0
     std::string variant = "train";           ///< variant of the program: train or evaluate

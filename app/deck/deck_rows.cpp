@@ -135,10 +135,8 @@ OptionRowOf<PlanOptions> tokens_row() {
 
 /// Returns the error of options that --machines needs or excludes; empty without one.
 std::string problem_of_machines(const GivenOptions& given) {
-    for (const char* option : {"--tokens", "--objective"}) {
-        if (given.has(option) && !given.has("--machines")) {
-            return fmt::format("{} is for the comparison of machines. Add --machines.", option);
-        }
+    if (given.has("--tokens") && !given.has("--machines")) {
+        return "--tokens is for the comparison of machines. Add --machines.";
     }
     for (const char* option :
          {"--machine", "--ranks", "--time", "--search", "--recompute", "--program", "--json"}) {
@@ -149,11 +147,31 @@ std::string problem_of_machines(const GivenOptions& given) {
     return "";
 }
 
+/// Returns the error of an objective that does not belong to the command; empty without one.
+std::string problem_of_objective(const PlanOptions& options, const GivenOptions& given) {
+    const bool is_for_search = options.objective == "memory" || options.objective == "time";
+    const bool is_for_machines = options.objective != "memory";
+    if (!given.has("--objective") || (given.has("--machines") && is_for_machines) ||
+        (given.has("--search") && is_for_search)) {
+        return "";
+    }
+    return fmt::format("--objective {} sorts {}. Add {}.", options.objective,
+                       !is_for_machines ? "layouts"
+                       : is_for_search  ? "jobs or layouts"
+                                        : "jobs",
+                       !is_for_machines ? "--search"
+                       : is_for_search  ? "--machines or --search"
+                                        : "--machines");
+}
+
 std::string problem_of_plan(const PlanOptions& options, const GivenOptions& given) {
     if (const auto problem = problem_of_job(options); !problem.empty()) {
         return problem;
     }
     if (const auto problem = problem_of_machines(given); !problem.empty()) {
+        return problem;
+    }
+    if (const auto problem = problem_of_objective(options, given); !problem.empty()) {
         return problem;
     }
     if (given.has("--rank") && !given.has("--program") && (!given.has("--json") || given.has("--time"))) {
@@ -177,7 +195,7 @@ std::string problem_of_plan(const PlanOptions& options, const GivenOptions& give
         }
     }
     if (given.has("--write") && !given.has("--search")) {
-        return "--write stores the deck of the fastest layout. Add --search.";
+        return "--write stores the deck of the first layout. Add --search.";
     }
     for (const char* option : {"--trace", "--html"}) {
         if (given.has(option) && !given.has("--time")) {
@@ -276,10 +294,10 @@ CommandRowOf<PlanOptions> plan_row() {
                          "with --time: write a page with the lanes and the memory of the planned step, "
                          "for the folder of a run next to its last measured step"),
              flag("--search", &PlanOptions::search,
-                  "search for the fastest layouts that fit: degrees, schedule, ZeRO stage, micro-batch "
-                  "and recomputation"),
+                  "search for the fastest layouts that fit: degrees, schedule, ZeRO stage or spans, "
+                  "micro-batch and recomputation"),
              text_option("--write", "FILE", &PlanOptions::write, "a file",
-                         "with --search: write the deck of the fastest layout"),
+                         "with --search: write the deck of the first layout"),
              flag("--recompute", &PlanOptions::recompute,
                   "compare the kinds of recomputation with a greedy and an exact choice per op and layer, "
                   "for the device's budget (needs cbc)"),
@@ -289,8 +307,11 @@ CommandRowOf<PlanOptions> plan_row() {
                          "compare jobs on machines, with up to --nodes nodes (default 64) and the fastest "
                          "layout of each"),
              tokens_row(),
-             one_of("--objective", "NAME", &PlanOptions::objective, {"time", "cost", "energy"},
-                    "with --machines: sort jobs by time, cost (default) or energy"),
+             one_of(
+                 "--objective", "NAME", &PlanOptions::objective, {"time", "cost", "energy", "memory"},
+                 "with --machines: sort jobs by time, cost (default) or energy; with --search: sort layouts "
+                 "by time (default) or memory, the peak bytes of the fullest device, then of the fullest "
+                 "node's host and NVMe"),
              flag("--program", &PlanOptions::program,
                   "print the step program of a rank: a summary (on GPUs with kernel launches and "
                   "bytes), or selected ops"),

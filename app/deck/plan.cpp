@@ -218,7 +218,9 @@ int plan(const PlanOptions& options) {
         }
     }
     load = sized(options, std::move(load));
-    auto loaded = deck::load(options.deck, options.overrides, load);
+    bool leaves_layout = false;
+    auto loaded = options.search ? load_for_search(options, load, leaves_layout)
+                                 : deck::load(options.deck, options.overrides, load);
     if (options.machine.empty() && loaded.ok() && loaded.machine.device_flops <= 0) {
         loaded.machine.device_flops = PeakCache{deck::process_environment}.of(setup_name(loaded.run));
     }
@@ -229,7 +231,7 @@ int plan(const PlanOptions& options) {
         print(stderr, loaded.found.print());
     }
     if (options.search) {
-        return search_and_print(options, loaded, load, progress);
+        return search_and_print(options, loaded, leaves_layout, load, progress);
     }
     if (options.recompute) {
         return print_recomputation(loaded, progress);

@@ -48,10 +48,35 @@ struct Job {
     double minimized = 0;
 };
 
+/// A job that cannot run, with the reason.
+struct RefusedJob {
+    std::string machine;
+    int nodes = 0;
+    int ranks = 0;
+    std::string reason;
+};
+
+/// Returns the first error; its location only if it is in a file.
+std::string first_error(const deck::Diagnostics& found) {
+    for (const auto& problem : found.sorted()) {
+        if (problem.severity == Severity::error) {
+            const bool is_in_file = problem.has_slot() && problem.at.file != deck::command_line_name;
+            return (is_in_file ? problem.at.text() + ": " : "") + problem.sentence();
+        }
+    }
+    return "";
+}
+
 plan::JobObjective objective_named(const std::string& name) {
     return name == "time"     ? plan::JobObjective::time
            : name == "energy" ? plan::JobObjective::energy
                               : plan::JobObjective::cost;
+}
+
+const char* name_of(plan::JobObjective objective) {
+    return objective == plan::JobObjective::time     ? "time"
+           : objective == plan::JobObjective::energy ? "energy"
+                                                     : "cost";
 }
 
 /// Separates `dgx-h100:24.5` into a machine and its price per hour; 0 without a price.
@@ -112,7 +137,7 @@ class Comparison {
         load_.ranks_per_node = machine.ranks_per_node;
         for (int nodes = 1; nodes <= options_.nodes.value_or(max_nodes_tried); nodes *= 2) {
             load_.ranks = nodes * machine.ranks_per_node;
-            add_job(machine);
+            add_job(machine, nodes);
         }
     }
 
@@ -127,12 +152,18 @@ class Comparison {
     const deck::Diagnostics& problems() const { return problems_; }
     /// True if no deck could be loaded.
     bool has_only_problems() const { return loaded_ == 0; }
+    /// Returns the jobs that cannot run, in the order in which they were added.
+    const std::vector<RefusedJob>& refused() const { return refused_; }
 
   private:
-    void add_job(const spec::MachineSpec& machine) {
+    void add_job(const spec::MachineSpec& machine, int nodes) {
+        const auto refuse = [&](std::string reason) {
+            refused_.push_back({machine.name, nodes, load_.ranks, std::move(reason)});
+        };
         ++tried_;
         auto loaded = deck::load(options_.deck, overrides_, load_);
         if (!loaded.ok()) {
+            refuse(first_error(loaded.found));
             problems_ = problems_.ok() ? std::move(loaded.found) : problems_;
             return;
         }
@@ -144,8 +175,13 @@ class Comparison {
             run.train.steps = (*options_.tokens + of_step - 1) / of_step;
         }
         expect_energy(machine, run.precision.compute);
-        if (!plan::missing_rates(run, loaded.machine).empty() ||
-            !plan::plan_run(run, loaded.machine, plan::PlannedRanks::first).footprint.fits()) {
+        if (const auto missing = plan::missing_rates(run, loaded.machine); !missing.empty()) {
+            refuse(fmt::format("the time is unknown: {} does not give {}", printable(machine.name), missing));
+            return;
+        }
+        const auto footprint = plan::plan_run(run, loaded.machine, plan::PlannedRanks::first).footprint;
+        if (!footprint.fits()) {
+            refuse(fmt::format("it does not fit: it lacks {}", format_bytes(footprint.total_lack())));
             return;
         }
         const auto time = plan::planned_time(run, loaded.machine);
@@ -172,6 +208,7 @@ class Comparison {
     PlanningProgress watched_;
     std::vector<std::string> overrides_;
     std::vector<Job> jobs_;
+    std::vector<RefusedJob> refused_;
     deck::Diagnostics problems_;
     int tried_ = 0;
     int loaded_ = 0;
@@ -209,6 +246,19 @@ std::string row(const Job& job) {
                        plan::described(plan::layout_of(job.run)));
 }
 
+/// Returns the jobs that cannot run with their reasons, one line each; empty without such jobs.
+std::string refused_text(const std::vector<RefusedJob>& refused) {
+    if (refused.empty()) {
+        return "";
+    }
+    std::string text = "jobs that cannot run\nmachine        nodes  ranks  reason\n";
+    for (const auto& job : refused) {
+        text +=
+            fmt::format("{:<14} {:>5} {:>6}  {}\n", printable(job.machine), job.nodes, job.ranks, job.reason);
+    }
+    return text;
+}
+
 }  // namespace
 
 int compare_machines_and_print(const PlanOptions& options,
@@ -227,6 +277,7 @@ int compare_machines_and_print(const PlanOptions& options,
         machines.push_back(std::move(*machine));
     }
     std::vector<Job> jobs;
+    std::vector<RefusedJob> refused;
     int tried = 0;
     {
         Comparison comparison{options, load, progress};
@@ -238,13 +289,14 @@ int compare_machines_and_print(const PlanOptions& options,
             return comparison.problems().exit_code();
         }
         tried = comparison.tried();
+        refused = comparison.refused();
         jobs = std::move(comparison).sorted();
     }
     if (jobs.empty()) {
         std::fputs(
             fmt::format("ziggurat: error: none of the {} jobs fits (its states and activations exceed "
-                        "the memory). Allow more nodes with --nodes, or other homes with tiers.home.\n",
-                        tried)
+                        "the memory). Allow more nodes with --nodes, or other homes with tiers.home.\n{}",
+                        tried, refused_text(refused))
                 .c_str(),
             stderr);
         return does_not_fit;
@@ -254,12 +306,13 @@ int compare_machines_and_print(const PlanOptions& options,
         "{} of {} jobs fit; {} steps of {} tokens; the lowest {} first\n"
         "machine        nodes  ranks       step    all steps          price       energy  layout\n",
         jobs.size(), tried, format_grouped(best.train.steps),
-        format_grouped(best.train.global_batch * best.data.seq), options.objective);
+        format_grouped(best.train.global_batch * best.data.seq), name_of(objective_named(options.objective)));
     const auto shown = std::min(jobs.size(), max_shown);
     for (std::size_t i = 0; i < shown; ++i) {
         text += row(jobs[i]);
     }
     text += basis_of_energy(jobs, shown);
+    text += refused_text(refused);
     std::fputs(text.c_str(), stdout);
     return 0;
 }

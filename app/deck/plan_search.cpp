@@ -17,6 +17,7 @@
 #include "layout/stage_layers.hpp"
 #include "plan/for_each_on_threads.hpp"
 #include "plan/layouts/layout_search.hpp"
+#include "plan/layouts/smallest_layouts.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/report/time_report.hpp"
 #include "plan/search/remedies.hpp"
@@ -35,18 +36,17 @@ void print(std::FILE* stream, const std::string& text) {
 
 /// A layout as the deck that would start it.
 struct LayoutDeck {
-    plan::LayoutChoice choice;
+    plan::FoundLayout found;
     deck::LoadedDeck deck;
-    plan::PlannedTime time;
-    std::int64_t device_bytes = 0;
+    bool is_planned = false;  ///< `found` has the time and the footprint of the deck
 };
 
 std::string row(std::size_t place, const LayoutDeck& found, const spec::MachineSpec& machine) {
-    const auto mfu = plan::speed_of(found.deck.run, machine, found.time.step_seconds).mfu;
-    return fmt::format("{:>5} {:>10} {:>7} {:>10}  {}\n{:>37}{}\n", place,
-                       format_duration(found.time.step_seconds),
-                       mfu ? fmt::format("{:.1f}%", 100 * *mfu) : "-", format_bytes(found.device_bytes),
-                       plan::described(found.choice), "", plan::bound_text(found.time));
+    const auto& [choice, time, footprint] = found.found;
+    const auto mfu = plan::speed_of(found.deck.run, machine, time.step_seconds).mfu;
+    return fmt::format("{:>5} {:>10} {:>7} {:>10}  {}\n{:>37}{}\n", place, format_duration(time.step_seconds),
+                       mfu ? fmt::format("{:.1f}%", 100 * *mfu) : "-", format_bytes(footprint.needed[0]),
+                       plan::described(choice), "", plan::bound_text(time));
 }
 
 /// True if the deck leads to the run that the search has planned.
@@ -57,46 +57,55 @@ bool is_same_run(const spec::RunSpec& of_deck, spec::RunSpec searched) {
     return of_deck == searched;
 }
 
-/// Loads the decks of the layouts, the fastest first, and plans them on the threads of this machine.
+/// Loads the decks of the layouts, the best first, and plans them on the threads of this machine.
 ///
 /// Layouts that a rule refuses, or of which a stage in the middle does not fit, are left out.
+///
+/// \param refused  set to the problems of the first deck that a rule refuses
 std::vector<LayoutDeck> as_decks(const PlanOptions& options,
                                  const deck::LoadOptions& load,
                                  const plan::LayoutSearch& search,
-                                 const spec::RunSpec& run) {
+                                 const spec::RunSpec& run,
+                                 const spec::LayoutSpace& space,
+                                 deck::Diagnostics& refused) {
     std::vector<LayoutDeck> decks;
     for (const auto& found : search.best) {
         auto overrides = options.overrides;
-        for (auto& value : plan::override_list(found.choice, run)) {
+        for (auto& value : plan::override_list(found.choice, run, space)) {
             overrides.push_back(std::move(value));
         }
-        LayoutDeck made{
-            .choice = found.choice, .deck = deck::load(options.deck, overrides, load), .time = {}};
-        if (is_same_run(made.deck.run, plan::with_layout(run, found.choice))) {
-            made.time = found.time;
-            made.device_bytes = found.footprint.needed[0];
-        }
+        LayoutDeck made{.found = found, .deck = deck::load(options.deck, overrides, load)};
+        made.is_planned = is_same_run(made.deck.run, plan::with_layout(run, found.choice, space));
         if (made.deck.ok()) {
             decks.push_back(std::move(made));
+        } else if (refused.ok()) {
+            refused = std::move(made.deck.found);
         }
     }
     plan::for_each_on_threads(decks.size(), [&](std::size_t i) {
         auto& made = decks[i];
-        if (made.device_bytes > 0) {
+        if (made.is_planned) {
             return;
         }
-        const auto planned = plan::plan_run(made.deck.run, made.deck.machine, plan::PlannedRanks::first);
-        if (planned.footprint.fits()) {
-            made.device_bytes = planned.footprint.needed[0];
-            made.time = plan::planned_time(made.deck.run, made.deck.machine);
+        made.found.footprint =
+            plan::plan_run(made.deck.run, made.deck.machine, plan::PlannedRanks::first).footprint;
+        made.is_planned = made.found.footprint.fits();
+        if (made.is_planned) {
+            made.found.time = plan::planned_time(made.deck.run, made.deck.machine);
         }
     });
-    std::erase_if(decks, [](const LayoutDeck& one) { return one.device_bytes == 0; });
-    std::ranges::stable_sort(decks, {}, [](const LayoutDeck& one) { return one.time.step_seconds; });
+    std::erase_if(decks, [](const LayoutDeck& one) { return !one.is_planned; });
+    std::ranges::stable_sort(decks, [&](const LayoutDeck& one, const LayoutDeck& other) {
+        return search.objective == plan::LayoutObjective::memory
+                   ? plan::needs_less_memory(one.found, other.found)
+                   : one.found.time.step_seconds < other.found.time.step_seconds;
+    });
     return decks;
 }
 
-int report_none_fits(const plan::LayoutSearch& search, const deck::LoadedDeck& loaded) {
+int report_none_fits(const plan::LayoutSearch& search,
+                     const deck::LoadedDeck& loaded,
+                     const spec::LayoutSpace& space) {
     if (!search.smallest) {
         print(
             stderr,
@@ -104,10 +113,11 @@ int report_none_fits(const plan::LayoutSearch& search, const deck::LoadedDeck& l
         return does_not_fit;
     }
     const auto& smallest = *search.smallest;
-    const auto run = plan::with_layout(loaded.run, smallest.choice);
-    auto text = fmt::format(
-        "ziggurat: error: no layout fits: the one with the smallest shortfall lacks {}:{}\n",
-        format_bytes(smallest.footprint.total_lack()), plan::overrides_of(smallest.choice, loaded.run));
+    const auto run = plan::with_layout(loaded.run, smallest.choice, space);
+    auto text =
+        fmt::format("ziggurat: error: no layout fits: the one with the smallest shortfall lacks {}:{}\n",
+                    format_bytes(smallest.footprint.total_lack()),
+                    plan::overrides_of(smallest.choice, loaded.run, space));
     const auto planned = plan::plan_run(run, loaded.machine);
     constexpr std::size_t num_remedies = 3;
     std::size_t shown = 0;
@@ -121,13 +131,46 @@ int report_none_fits(const plan::LayoutSearch& search, const deck::LoadedDeck& l
     return does_not_fit;
 }
 
+/// Reports that the layouts which fit make no deck that can start.
+int report_refused(const deck::Diagnostics& refused) {
+    if (refused.ok()) {
+        print(
+            stderr,
+            "ziggurat: error: no layout fits: a stage in the middle of the pipeline exceeds the memory. Use "
+            "more ranks, or other homes with tiers.home.\n");
+        return does_not_fit;
+    }
+    print(stderr, refused.print());
+    return refused.exit_code();
+}
+
 }  // namespace
+
+deck::LoadedDeck load_for_search(const PlanOptions& options, deck::LoadOptions load, bool& leaves_layout) {
+    std::optional<spec::RunSpec> run;
+    std::optional<spec::MachineSpec> machine;
+    load.choose_layout = [&](const spec::RunSpec& open, const spec::MachineSpec& on, const auto&) {
+        run = open;
+        machine = on;
+        return spec::ChosenLayouts{.runs = {}, .reason = "the search chooses it"};
+    };
+    auto loaded = deck::load(options.deck, options.overrides, load);
+    leaves_layout = run.has_value();
+    if (leaves_layout) {
+        loaded.run = std::move(*run);
+        loaded.machine = std::move(*machine);
+        loaded.found = {};
+    }
+    return loaded;
+}
 
 int search_and_print(const PlanOptions& options,
                      const deck::LoadedDeck& loaded,
+                     bool leaves_layout,
                      const deck::LoadOptions& load,
                      Progress& progress) {
     const auto& run = loaded.run;
+    const spec::LayoutSpace space{.sum_group = loaded.sum_group};
     if (!plan::missing_rates(run, loaded.machine).empty()) {
         print(stderr, time_text(run, loaded.machine, std::nullopt));
         return deck_is_wrong;
@@ -135,31 +178,50 @@ int search_and_print(const PlanOptions& options,
     if (!options.write.empty()) {
         expect_writable(options.write, remedy);
     }
+    const bool sorts_by_memory = options.objective == "memory";
     plan::LayoutSearch search;
     std::vector<LayoutDeck> decks;
+    deck::Diagnostics refused;
     double own_seconds = 0;
     {
         const PlanningProgress watched{progress};
-        search = plan::search_layouts(run, loaded.machine, {}, {}, watched.watch());
-        decks = as_decks(options, load, search, run);
-        own_seconds = plan::planned_time(run, loaded.machine).step_seconds;
+        const auto search_by = sorts_by_memory ? plan::search_smallest_layouts : plan::search_layouts;
+        search = search_by(run, loaded.machine, space, {}, watched.watch());
+        decks = as_decks(options, load, search, run, space, refused);
+        own_seconds = leaves_layout ? 0 : plan::planned_time(run, loaded.machine).step_seconds;
+    }
+    if (leaves_layout && !decks.empty() &&
+        decks.front().deck.found.warnings() + decks.front().deck.found.notes() > 0) {
+        print(stderr, decks.front().deck.found.print());
     }
     print(stdout, plan::search_text(search));
-    if (const auto refused = search.best.size() - decks.size(); refused > 0) {
-        print(stdout, fmt::format("          {} of the fastest are left out: as decks, a rule refuses them, "
+    if (const auto dropped = search.best.size() - decks.size(); dropped > 0) {
+        print(stdout, fmt::format("          {} of the best are left out: as decks, a rule refuses them, "
                                   "or a stage in the middle does not fit\n",
-                                  refused));
+                                  dropped));
     }
     if (decks.empty()) {
-        return report_none_fits(search, loaded);
+        return search.best.empty() ? report_none_fits(search, loaded, space) : report_refused(refused);
     }
     print(stdout, "            step     mfu     device  layout, and what bounds it\n");
+    const bool has_spans =
+        std::ranges::any_of(decks, [](const LayoutDeck& one) { return one.deck.run.sharding.is_by_span; });
+    if (has_spans) {
+        print(stdout,
+              fmt::format("{:>37}spans P/G/O: parameters over P data ranks, gradients over G, optimizer "
+                          "over O\n",
+                          ""));
+    }
     for (std::size_t i = 0; i < decks.size(); ++i) {
         print(stdout, row(i + 1, decks[i], loaded.machine));
     }
-    print(stdout, fmt::format("the first one:{}\n", plan::overrides_of(decks.front().choice, run)));
-    print(stdout, fmt::format("this deck's own layout: {} ({:.2f} times the fastest)\n",
-                              format_duration(own_seconds), own_seconds / decks.front().time.step_seconds));
+    print(stdout,
+          fmt::format("the first one:{}\n", plan::overrides_of(decks.front().found.choice, run, space)));
+    print(stdout, leaves_layout ? "this deck leaves its layout to the planner (auto)\n"
+                                : fmt::format("this deck's own layout: {} ({:.2f} times the {})\n",
+                                              format_duration(own_seconds),
+                                              own_seconds / decks.front().found.time.step_seconds,
+                                              sorts_by_memory ? "first" : "fastest"));
     if (!options.write.empty()) {
         write_file_atomically(options.write, decks.front().deck.effective, remedy);
         print(stdout, fmt::format("wrote the first one to {}\n", printable(options.write)));

@@ -9,6 +9,7 @@
 
 #include "deck/rules/rules.hpp"
 #include "spec/layout_space.hpp"
+#include "spec/recompute_text.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -19,11 +20,15 @@ constexpr const char* stages_key = "parallel.pipeline.stages";
 constexpr const char* schedule_key = "parallel.pipeline.schedule";
 constexpr const char* chunks_key = "parallel.pipeline.chunks_per_stage";
 constexpr const char* zero_key = "sharding.zero";
+constexpr const char* parameters_key = "sharding.parameters";
+constexpr const char* gradients_key = "sharding.gradients";
+constexpr const char* optimizer_key = "sharding.optimizer";
 constexpr const char* micro_batch_key = "train.micro_batch";
 constexpr const char* recompute_key = "recompute.kind";
 
 /// Keys of which each one opens the layout.
-constexpr std::array layout_keys{tensor_key, stages_key, zero_key, micro_batch_key};
+constexpr std::array layout_keys{tensor_key,    stages_key,    zero_key,       parameters_key,
+                                 gradients_key, optimizer_key, micro_batch_key};
 
 /// Returns the first of `layout_keys` that is auto; nullptr if all are set.
 const char* first_open(const Resolution& resolution) {
@@ -35,6 +40,32 @@ const char* first_open(const Resolution& resolution) {
     return nullptr;
 }
 
+/// Returns the setting of a span; `absent` if the deck has no such key.
+spec::SpanSetting span_setting(const Values& values, const char* key, const spec::SpanSetting& absent) {
+    using Kind = spec::SpanSetting::Kind;
+    if (!values.has(key)) {
+        return absent;
+    }
+    const auto keyword = values.keyword(key);
+    return keyword == "auto"   ? spec::SpanSetting{}
+           : keyword == "all"  ? spec::SpanSetting{Kind::all}
+           : keyword == "node" ? spec::SpanSetting{Kind::node}
+                               : spec::SpanSetting{Kind::number, static_cast<int>(values.integer(key))};
+}
+
+/// Returns the settings of the three spans.
+///
+/// Spans that the deck does not name are chosen if sharding.zero is auto.
+spec::SpanSettings span_settings(const Resolution& resolution) {
+    const auto& values = resolution.values;
+    const auto absent = resolution.is_auto(zero_key)
+                            ? spec::SpanSettings{}
+                            : spec::settings_of_stage(static_cast<int>(values.integer(zero_key)));
+    return {.parameters = span_setting(values, parameters_key, absent.parameters),
+            .gradients = span_setting(values, gradients_key, absent.gradients),
+            .optimizer = span_setting(values, optimizer_key, absent.optimizer)};
+}
+
 spec::LayoutSpace open_layout(const Resolution& resolution) {
     const auto& values = resolution.values;
     spec::LayoutSpace space = spec::no_layout_space;
@@ -43,15 +74,14 @@ spec::LayoutSpace open_layout(const Resolution& resolution) {
     space.pipeline = resolution.is_auto(stages_key);
     space.chunks = space.pipeline && !values.is_written(schedule_key) && !values.is_written(chunks_key);
     space.data = resolution.is_auto("parallel.data");
-    space.sharding = resolution.is_auto(zero_key);
+    space.spans = span_settings(resolution);
     space.micro_batch = resolution.is_auto(micro_batch_key);
     space.recompute = resolution.is_auto(recompute_key);
-    space.zero = static_cast<int>(values.integer(zero_key));
+    space.sum_group = static_cast<int>(values.integer("sharding.sum_group"));
     return space;
 }
 
-/// Returns true, after an error, if the deck sets something per stage or per span that the open degrees
-/// determine.
+/// Returns true, after an error, if the deck sets something that the open degrees or spans determine.
 bool contradicts_open_degrees(const Resolution& resolution, const spec::LayoutSpace& space) {
     const auto& values = resolution.values;
     if (space.pipeline && values.count("parallel.pipeline.each") > 0) {
@@ -62,34 +92,44 @@ bool contradicts_open_degrees(const Resolution& resolution, const spec::LayoutSp
             "Write the number of stages, or remove parallel.pipeline.each.");
         return true;
     }
-    if (space.sharding && values.has("sharding.secondary") &&
+    if (space.spans.parameters.kind == spec::SpanSetting::Kind::any && values.has("sharding.secondary") &&
         !values.is_keyword("sharding.secondary", "none")) {
+        const char* key = values.has(parameters_key) ? parameters_key : zero_key;
         resolution.found.error(values.location("sharding.secondary"),
-                               "sharding.secondary is set, and sharding.zero is auto",
-                               "the search compares ZeRO stages without a second copy of the parameters",
-                               "Set sharding.zero: 3, or sharding.secondary: none.");
+                               fmt::format("sharding.secondary is set, and {} is auto", key),
+                               "the search compares spans without a second copy of the parameters",
+                               fmt::format("Set {}, or sharding.secondary: none.",
+                                           key == zero_key ? "sharding.zero: 3" : "sharding.parameters"));
         return true;
-    }
-    for (const char* key : {"sharding.parameters", "sharding.gradients", "sharding.optimizer"}) {
-        if ((space.tensor || space.pipeline) && values.has(key)) {
-            resolution.found.error(
-                values.location(key), fmt::format("{} is set, and the layout is auto", key),
-                "the layout determines the data ranks over which it divides",
-                "Use sharding.zero instead, a number or auto, or write the degrees of parallel.");
-            return true;
-        }
     }
     return false;
 }
 
-int zero_stage_of(const spec::Sharding& sharding) {
-    return sharding.parameters > 1 ? 3 : sharding.gradients > 1 ? 2 : sharding.optimizer > 1 ? 1 : 0;
-}
-
-const char* keyword_of(spec::RecomputeKind kind) {
-    return kind == spec::RecomputeKind::full        ? "full"
-           : kind == spec::RecomputeKind::selective ? "selective"
-                                                    : "none";
+/// Sets the spans that `space` leaves open, or the ZeRO stage that they are if the deck names no span.
+void set_sharding(Values& values,
+                  const spec::LayoutSpace& space,
+                  const spec::RunSpec& run,
+                  const std::string& reason) {
+    const auto set = [&](const char* key, std::int64_t number) {
+        values.set_resolved(key, number, fmt::format("{}", number), reason);
+    };
+    const auto spans = spec::spans_of(run.sharding);
+    const auto stage = spec::zero_stage_of(spans, run.parallel.data);
+    const bool names_spans =
+        values.has(parameters_key) || values.has(gradients_key) || values.has(optimizer_key);
+    if (space.spans.has_any() && stage && !names_spans) {
+        set(zero_key, *stage);
+        return;
+    }
+    const auto set_span = [&](const spec::SpanSetting& setting, const char* key, int span) {
+        if (setting.kind == spec::SpanSetting::Kind::any) {
+            values.erase(zero_key);  // its auto stands for the spans
+            set(key, span);
+        }
+    };
+    set_span(space.spans.parameters, parameters_key, spans.parameters);
+    set_span(space.spans.gradients, gradients_key, spans.gradients);
+    set_span(space.spans.optimizer, optimizer_key, spans.optimizer);
 }
 
 /// Sets the keys that `space` leaves open to the values in `run`.
@@ -112,7 +152,7 @@ void set_layout(Values& values,
     if (space.sequence) {
         values.set_resolved(sequence_key, parallel.sequence, parallel.sequence ? "true" : "false", reason);
     }
-    set(space.sharding, zero_key, zero_stage_of(run.sharding));
+    set_sharding(values, space, run, reason);
     set(space.micro_batch, micro_batch_key, run.train.micro_batch);
     if (space.recompute) {
         values.set_resolved_keyword(recompute_key, keyword_of(run.recompute.kind), reason);

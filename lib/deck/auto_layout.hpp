@@ -7,9 +7,10 @@ namespace ziggurat::deck {
 
 /// Chooses the layout if a key that opens it is auto.
 ///
-/// These are parallel.tensor, parallel.pipeline, sharding.zero and train.micro_batch; parallel.sequence and
-/// recompute.kind are chosen with them if they are auto. The layout is the best one that no rule refuses.
-/// Call before resolve(). Returns false, after errors, if the deck cannot be searched.
+/// These are parallel.tensor, parallel.pipeline, sharding.zero, the three spans of sharding, and
+/// train.micro_batch; parallel.sequence and recompute.kind are chosen with them if they are auto. Chosen
+/// spans are written as a ZeRO stage if they are one and the deck names no span. The layout is the best one
+/// that no rule refuses. Call before resolve(). Returns false, after errors, if the deck cannot be searched.
 bool resolve_auto_layout(Resolution& resolution);
 
 }  // namespace ziggurat::deck

@@ -99,6 +99,7 @@ LoadedDeck load_all(const std::string& text,
     loaded.reports_of_record = loaded.reports_of_record || begins_elsewhere || is_moved || was_from_scratch;
     loaded.sets_threads =
         values.is_written("parallel.threads") && !values.is_keyword("parallel.threads", "auto");
+    loaded.sum_group = static_cast<int>(values.integer("sharding.sum_group"));
     loaded.machine = options.machine ? *options.machine : this_machine();
     if (!options.machine && !options.as_record) {
         add_measured(measured_file(options.environment), loaded.machine, loaded.found);

@@ -30,6 +30,7 @@ struct LoadedDeck {
     bool reports_of_record =
         false;                 ///< true if notes list differences from the recorded run (run_record.hpp)
     std::string only_planned;  ///< features that can be planned but not trained; see refuse_not_built
+    int sum_group = 0;         ///< number that the deck sets for sharding.sum_group; 0: a keyword
     std::string depths;  ///< one line with the reasons for transfer depths; empty if all is on the device
 
     bool ok() const { return found.ok(); }

@@ -21,4 +21,11 @@ inline int data_ranks_among(const Parallel& parallel, int ranks) {
     return std::clamp(ranks, 1, std::max(1, parallel.data));
 }
 
+/// Returns the consecutive data ranks of a node, or of one of debug.nodes.
+inline int data_ranks_of_node(const RunSpec& run) {
+    const auto& parallel = run.parallel;
+    const int emulated = run.debug.nodes;
+    return data_ranks_among(parallel, emulated > 0 ? parallel.ranks / emulated : parallel.ranks_per_node);
+}
+
 }  // namespace ziggurat::spec

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "spec/run_spec.hpp"
+#include "spec/state_spans.hpp"
 
 namespace ziggurat::spec {
 
@@ -16,10 +17,10 @@ struct LayoutSpace {
     bool pipeline = true;  ///< stages
     bool chunks = true;    ///< per stage, with the schedule
     bool data = true;      ///< follows the other degrees
-    bool sharding = true;
+    SpanSettings spans = {};
     bool micro_batch = true;
     bool recompute = true;
-    int zero = 0;  ///< ZeRO stage that stays if `sharding` is false
+    int sum_group = 0;  ///< number in the deck's sharding.sum_group, which stays; 0: a keyword
 
     bool operator==(const LayoutSpace&) const = default;
 };
@@ -30,7 +31,9 @@ inline constexpr LayoutSpace no_layout_space{.tensor = false,
                                              .pipeline = false,
                                              .chunks = false,
                                              .data = false,
-                                             .sharding = false,
+                                             .spans = {.parameters = {SpanSetting::Kind::number, 1},
+                                                       .gradients = {SpanSetting::Kind::number, 1},
+                                                       .optimizer = {SpanSetting::Kind::number, 1}},
                                              .micro_batch = false,
                                              .recompute = false};
 

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "deck/resolve/resolve.hpp"
+#include "spec/state_spans.hpp"
 
 namespace ziggurat::deck {
 namespace {
 
 constexpr std::array span_keys = {"sharding.parameters", "sharding.gradients", "sharding.optimizer"};
 
-/// Returns the number of data ranks for a span's keyword or number.
+/// Returns the number of data ranks for a span's keyword or number; 1 without one, 0 for auto.
 int span_of(Resolution& resolution, const std::string& path) {
     const spec::Parallel& parallel = resolution.run.parallel;
     const std::string keyword = resolution.values.keyword(path);
@@ -21,26 +22,43 @@ int span_of(Resolution& resolution, const std::string& path) {
         resolution.set_resolved_integer(path, parallel.data, "all data ranks");
     } else if (keyword == "node") {
         resolution.set_resolved_integer(path, data_ranks_per_node(resolution), "data ranks of a node");
+    } else if (keyword == "auto") {
+        return 0;
     }
-    return resolution.values.has(path) && !resolution.is_auto(path)
-               ? static_cast<int>(resolution.values.integer(path))
-               : 1;
+    return resolution.values.has(path) ? static_cast<int>(resolution.values.integer(path)) : 1;
 }
 
-void spans_of_stage(spec::Sharding& sharding, std::int64_t stage, int data) {
-    sharding.parameters = stage >= 3 ? data : 1;
-    sharding.gradients = stage >= 2 ? data : 1;
-    sharding.optimizer = stage >= 1 ? data : 1;
+/// Returns spans that nest, with the minimum of sharding where `spans` are 0.
+///
+/// They apply until a search has chosen them (auto_layout.hpp).
+spec::StateSpans without_search(spec::StateSpans spans) {
+    if (spans.optimizer == 0) {
+        spans.optimizer = std::max({1, spans.gradients, spans.parameters});
+    }
+    if (spans.gradients == 0) {
+        spans.gradients = spans.parameters > 0 ? spans.parameters : 1;
+    }
+    if (spans.parameters == 0) {
+        spans.parameters = spans.gradients == spans.optimizer ? 1 : spans.gradients;
+    }
+    return spans;
+}
+
+void set_spans(spec::Sharding& sharding, const spec::StateSpans& spans) {
+    sharding.parameters = spans.parameters;
+    sharding.gradients = spans.gradients;
+    sharding.optimizer = spans.optimizer;
 }
 
 /// Resolves shard degrees from a ZeRO stage or spans; without either, all state is replicated.
 void resolve_spans(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;
+    const bool is_open = resolution.is_auto("sharding.zero");
     bool has_spans = false;
     for (const char* key : span_keys) {
         has_spans = has_spans || values.has(key);
-        if (values.has(key) && values.has("sharding.zero")) {
+        if (values.has(key) && values.has("sharding.zero") && !is_open) {
             resolution.found.error(values.location(key),
                                    fmt::format("{} and sharding.zero are both given", key),
                                    "a ZeRO stage is a choice of the three spans", "Remove one of them.");
@@ -50,9 +68,9 @@ void resolve_spans(Resolution& resolution) {
     }
     sharding.is_by_span = has_spans;
     if (has_spans) {
-        sharding.parameters = span_of(resolution, span_keys[0]);
-        sharding.gradients = span_of(resolution, span_keys[1]);
-        sharding.optimizer = span_of(resolution, span_keys[2]);
+        set_spans(sharding, without_search({.parameters = span_of(resolution, span_keys[0]),
+                                            .gradients = span_of(resolution, span_keys[1]),
+                                            .optimizer = span_of(resolution, span_keys[2])}));
         return;
     }
     if (!values.has("sharding.zero") && !values.is_bad("sharding")) {
@@ -61,13 +79,20 @@ void resolve_spans(Resolution& resolution) {
         stage.written = "0";
         values.set("sharding.zero", std::move(stage));
     }
-    spans_of_stage(sharding, values.integer("sharding.zero"), resolution.run.parallel.data);
+    set_spans(sharding, spec::spans_of_stage(static_cast<int>(values.integer("sharding.zero")),
+                                             resolution.run.parallel.data));
 }
 
 spec::ReducePlan reduce_plan(const std::string& keyword) {
     return keyword == "each_microbatch" ? spec::ReducePlan::each_microbatch
            : keyword == "by_span"       ? spec::ReducePlan::by_span
                                         : spec::ReducePlan::at_end;
+}
+
+const char* keyword_of(spec::ReducePlan plan) {
+    return plan == spec::ReducePlan::each_microbatch ? "each_microbatch"
+           : plan == spec::ReducePlan::by_span       ? "by_span"
+                                                     : "at_end";
 }
 
 /// Returns the keys of homes of gradients, general and per stage, that are set in the deck.
@@ -83,7 +108,7 @@ std::vector<std::string> homes_of_gradients(const Values& values) {
 void resolve_reduce(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;
-    std::string keyword = values.keyword("sharding.reduce");
+    const std::string keyword = values.keyword("sharding.reduce");
     if (keyword == "auto") {
         const auto homes = homes_of_gradients(values);
         resolution.run.tiers.open.reduce =
@@ -91,14 +116,13 @@ void resolve_reduce(Resolution& resolution) {
         const bool leaves_device = std::ranges::any_of(homes, [&](const auto& path) {
             return !resolution.is_auto(path) && values.as<spec::Home>(path).device < 1;
         });
-        const int span = sharding.gradients;
-        keyword = leaves_device || (span > 1 && span >= resolution.run.parallel.data) ? "each_microbatch"
-                  : span > 1                                                          ? "by_span"
-                                                                                      : "at_end";
-        values.set_resolved("sharding.reduce", {}, keyword,
+        const int data = resolution.run.parallel.data;
+        sharding.reduce = spec::reduce_plan_of(spec::spans_of(sharding), data, leaves_device);
+        values.set_resolved("sharding.reduce", {}, keyword_of(sharding.reduce),
                             leaves_device ? "gradients at home away from the device"
-                                          : fmt::format("the gradient span is {} of {} data ranks", span,
-                                                        resolution.run.parallel.data));
+                                          : fmt::format("the gradient span is {} of {} data ranks",
+                                                        sharding.gradients, data));
+        return;
     }
     sharding.reduce = reduce_plan(keyword);
 }

@@ -12,6 +12,7 @@
 #include "layout/stage_layers.hpp"
 #include "spec/depths.hpp"
 #include "spec/home_text.hpp"
+#include "spec/recompute_text.hpp"
 #include "spec/stage_state.hpp"
 
 namespace ziggurat::deck {
@@ -33,8 +34,6 @@ constexpr std::array home_keys{
     HomeKey{"gradients", &StageState::gradients, &spec::AutoHomes::gradients},
     HomeKey{"optimizer", &StageState::optimizer, &spec::AutoHomes::optimizer},
     HomeKey{"activations", &StageState::activations, &spec::AutoHomes::activations}};
-
-constexpr std::array kinds{"none", "selective", "full"};
 
 /// Returns the state of an entry; settings that it lacks are those for all stages.
 StageState state_of_entry(const Values& values, const std::string& entry, const StageState& general) {
@@ -78,8 +77,8 @@ std::string own_text(const StageState& state, const StageState& general) {
     std::string text;
     const auto& recompute = state.recompute;
     if (recompute.kind != general.recompute.kind || recompute.every != general.recompute.every) {
-        text += fmt::format(", recompute: {{kind: {}, every: {}}}",
-                            kinds[static_cast<std::size_t>(recompute.kind)], recompute.every);
+        text += fmt::format(", recompute: {{kind: {}, every: {}}}", spec::keyword_of(recompute.kind),
+                            recompute.every);
     }
     std::vector<std::string> homes;
     for (const auto& key : home_keys) {

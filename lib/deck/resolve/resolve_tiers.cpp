@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/text/units.hpp"
 #include "deck/machine/machine.hpp"
@@ -12,6 +11,7 @@
 #include "layout/counts.hpp"
 #include "spec/depths.hpp"
 #include "spec/home_text.hpp"
+#include "spec/recompute_text.hpp"
 #include "spec/stage_state.hpp"
 
 namespace ziggurat::deck {
@@ -79,12 +79,11 @@ void resolve_home(Resolution& resolution, bool is_auto, const std::string& path,
 
 /// Resolves recomputation after it was chosen; `split` follows it if it is auto.
 void resolve_chosen_recomputation(Resolution& resolution, bool is_general_auto) {
-    constexpr std::array keywords{"none", "selective", "full"};
     constexpr const char* split = "recompute.split";
     auto& recompute = resolution.run.recompute;
     auto& values = resolution.values;
     if (is_general_auto) {
-        values.set_resolved("recompute.kind", {}, keywords[static_cast<std::size_t>(recompute.kind)],
+        values.set_resolved("recompute.kind", {}, spec::keyword_of(recompute.kind),
                             "the minimum that fits the budgets, or the fastest if rates are known");
     }
     recompute.split = values.boolean(split);

@@ -30,16 +30,6 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) {
                 return run.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
             }},
-    Feature{"sharding.parameters", "a span chosen by the planner", everywhere,
-            [](const RunSpec&, const Values& values) {
-                return values.is_keyword("sharding.parameters", "auto");
-            }},
-    Feature{
-        "sharding.gradients", "a span chosen by the planner", everywhere,
-        [](const RunSpec&, const Values& values) { return values.is_keyword("sharding.gradients", "auto"); }},
-    Feature{
-        "sharding.optimizer", "a span chosen by the planner", everywhere,
-        [](const RunSpec&, const Values& values) { return values.is_keyword("sharding.optimizer", "auto"); }},
     Feature{"tiers.movement", "moving chunks to where there is room", everywhere,
             [](const RunSpec& run, const Values&) { return run.tiers.movement == spec::Movement::chunks; }},
     Feature{"train.lora.rank", "tiles together with adapters", everywhere,

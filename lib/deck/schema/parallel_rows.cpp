@@ -79,15 +79,18 @@ constexpr Row rows[] = {
      .doc = "Sharding of state over data ranks: a ZeRO stage, or three spans."},
     {.path = "sharding.zero", .type = Type::integer, .keywords = "auto", .min = 0, .max = 3,
      .on_resume = noted,
-     .doc = "0: no sharding; 1: optimizer; 2: also gradients; 3: also parameters; auto: as in the fastest "
-            "layout that fits."},
+     .doc = "0: no sharding; 1: optimizer; 2: also gradients; 3: also parameters; auto: the spans of the "
+            "fastest layout that fits, except those that the deck names."},
     {.path = "sharding.parameters", .type = Type::integer, .keywords = "all node auto", .min = 1, .max = max_ranks,
-     .on_resume = noted, .doc = "Data ranks over which the parameters are sharded."},
+     .on_resume = noted, .doc = "Data ranks over which the parameters are sharded; auto: 1, those of a node, or all, as in the "
+            "fastest layout that fits."},
     {.path = "sharding.gradients", .type = Type::integer, .keywords = "all node auto", .min = 1, .max = max_ranks,
      .on_resume = noted,
-     .doc = "Data ranks over which the gradients are sharded: the span of parameters or that of optimizer."},
+     .doc = "Data ranks over which the gradients are sharded: the span of parameters or that of optimizer; "
+            "auto: as for sharding.parameters."},
     {.path = "sharding.optimizer", .type = Type::integer, .keywords = "all node auto", .min = 1, .max = max_ranks,
-     .on_resume = noted, .doc = "Data ranks over which master weights and moments are sharded."},
+     .on_resume = noted, .doc = "Data ranks over which master weights and moments are sharded; auto: as for "
+            "sharding.parameters."},
     {.path = "sharding.leases", .type = Type::keyword, .fallback = "auto", .keywords = "auto pass step", .on_resume = noted,
      .doc = "Lifetime of gathered parameters. pass: forward or backward of one micro-batch. step: one "
             "gather per step, except for weights in tiles. auto: step in a pipeline whose budgets allow "

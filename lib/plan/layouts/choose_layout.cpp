@@ -36,8 +36,9 @@ spec::ChosenLayouts choose_layout(const spec::RunSpec& spec,
         chosen.runs.push_back(with_layout(spec, found.choice, space));
     }
     if (!search.best.empty()) {
-        chosen.reason = fmt::format("the fastest of {} layouts on {}: {} per step", search.all,
-                                    ranks_of(spec), format_duration(search.best.front().time.step_seconds));
+        chosen.reason =
+            fmt::format("the fastest of {} layouts on {}: {} per step", search.all - search.left_out,
+                        ranks_of(spec), format_duration(search.best.front().time.step_seconds));
     } else if (search.smallest) {
         chosen.runs.push_back(with_layout(spec, search.smallest->choice, space));
         chosen.reason = fmt::format("none of {} layouts on {} fits; this one lacks the minimum", search.all,

@@ -6,7 +6,7 @@
 
 #include "layout/mesh.hpp"
 #include "layout/stage_layers.hpp"
-#include "plan/cost/collective_cost.hpp"
+#include "plan/layouts/data_axis_seconds.hpp"
 #include "plan/layouts/small_run.hpp"
 #include "plan/planned_time.hpp"
 #include "plan/simulator/stage_time.hpp"
@@ -14,16 +14,14 @@
 namespace ziggurat::plan {
 namespace {
 
-using schedule::OpKind;
-
-constexpr std::int64_t gradient_bytes = 4;
-
 /// Slots of plans are up to a percent shorter than those of small runs.
 constexpr double certain_share = 0.98;
 
-/// True if gradients are summed, and parameters gathered, one time in a step.
-bool sums_at_end(const spec::RunSpec& run) {
-    return run.sharding.parameters == 1 && run.sharding.reduce == spec::ReducePlan::at_end;
+/// Returns the gathers of a parameter for one micro-batch: of layers two, if all of them run backward.
+double leases_of(const layout::ParameterCount& parameters, std::int64_t trained) {
+    return trained != parameters.total
+               ? 1
+               : 1 + static_cast<double>(parameters.layers) / static_cast<double>(parameters.total);
 }
 
 }  // namespace
@@ -33,7 +31,8 @@ LayoutBounds::LayoutBounds(const spec::RunSpec& spec, const Rates& rates, const 
       rates_{rates},
       space_{space},
       parameters_{layout::count_parameters(spec.model)},
-      trained_{layout::count_trained(spec)} {}
+      trained_{layout::count_trained(spec)},
+      leases_{leases_of(parameters_, trained_)} {}
 
 LayoutBounds::LayerWork LayoutBounds::measured(const LayoutChoice& choice) const {
     const auto run = with_layout(spec_, choice, space_);
@@ -88,46 +87,22 @@ double LayoutBounds::slot_seconds(const LayoutChoice& choice,
     return micro_batches * slowest + bubble;
 }
 
-/// Returns the seconds of the collectives of a step over the data axis, one after the other.
-///
-/// \param parameters  of a rank, before they are sharded over the data axis
-double LayoutBounds::collective_seconds_of_step(const spec::RunSpec& run, double parameters) const {
-    const auto& sharding = run.sharding;
-    if (run.parallel.data == 1) {
-        return 0;
-    }
-    const layout::Mesh mesh{run.parallel};
-    const auto shape = group_shape({"data", mesh.group(spec::Axis::data, 0), 0}, rates_.ranks_per_node);
-    const auto seconds = [&](OpKind kind, std::int64_t element_bytes) {
-        return collective_seconds(kind, static_cast<std::int64_t>(parameters) * element_bytes, shape, rates_);
-    };
-    if (sharding.optimizer == 1) {
-        return seconds(OpKind::all_reduce, gradient_bytes);
-    }
-    const auto micro_batches = static_cast<double>(run.train.micro_batches);
-    const double reductions = sharding.reduce == spec::ReducePlan::each_microbatch ? micro_batches : 1;
-    // A pass gathers sharded parameters again unless they stay gathered for the step.
-    const bool gathers_each = sharding.parameters > 1 && sharding.leases == spec::LeaseSpan::pass;
-    const double gathers = gathers_each && sharding.secondary == 0 ? micro_batches : 1;
-    return reductions * seconds(OpKind::reduce_scatter, gradient_bytes) +
-           gathers * seconds(OpKind::all_gather, spec::element_bytes(run.precision.compute));
-}
-
 double LayoutBounds::step_seconds(const LayoutChoice& choice) {
     const auto run = with_layout(spec_, choice, space_);
     const auto parameters = static_cast<double>(trained_ / run.parallel.tensor / run.parallel.stages);
     return std::max(slot_seconds(choice, work_of(choice), static_cast<double>(run.train.micro_batches)),
-                    collective_seconds_of_step(run, parameters));
+                    data_axis_seconds(run, parameters, leases_, rates_).step);
 }
 
 /// Returns the seconds of a step's collectives that are not hidden by passes.
 ///
-/// Sums run with the backward of the last micro-batch, gathers with the forward of the first.
+/// The last sums run with the backward of the last micro-batch, the publication with the forward of the
+/// first.
 double LayoutBounds::exposed_seconds(const spec::RunSpec& run,
                                      double layers,
                                      int stage,
                                      const StageSlots& slots) const {
-    if (!sums_at_end(run) || trained_ != parameters_.total) {
+    if (trained_ != parameters_.total) {
         return 0;
     }
     double parameters = layers * static_cast<double>(parameters_.layer);
@@ -137,7 +112,8 @@ double LayoutBounds::exposed_seconds(const spec::RunSpec& run,
     for (std::size_t chunk = 0; chunk < slots.forward.size(); ++chunk) {
         passes += slots.forward[chunk] + slots.backward[chunk];
     }
-    return std::max(0.0, collective_seconds_of_step(run, parameters / run.parallel.tensor) - passes);
+    return std::max(0.0,
+                    data_axis_seconds(run, parameters / run.parallel.tensor, leases_, rates_).end - passes);
 }
 
 /// Returns the slots of all stages without waits for state.
@@ -147,11 +123,14 @@ std::vector<StageSlots> LayoutBounds::slots_of(const LayoutChoice& choice, const
     const auto layers = layout::stage_layers(run);
     const auto num_stages = static_cast<std::size_t>(run.parallel.stages);
     std::vector<StageSlots> stages(num_stages);
+    const double layer_parameters =
+        static_cast<double>(trained_ == parameters_.total ? parameters_.layer : 0) / run.parallel.tensor;
+    const double layer_backward = work.layer.backward + add_seconds(run, layer_parameters, rates_);
     for (std::size_t at = 0; at < layers.size(); ++at) {
         auto& slots = stages[at % num_stages];
         const auto count = static_cast<double>(layers[at]);
         auto forward = count * work.layer.forward;
-        auto backward = count * work.layer.backward;
+        auto backward = count * layer_backward;
         if (at == 0) {
             forward += ends.first.forward;
             backward += ends.first.backward;

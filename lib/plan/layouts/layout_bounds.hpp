@@ -23,7 +23,7 @@ class LayoutBounds {
   public:
     LayoutBounds(const spec::RunSpec& spec, const Rates& rates, const spec::LayoutSpace& space = {});
 
-    /// Returns the seconds that a step takes at least, in a microsecond if a similar layout is known.
+    /// Returns the seconds that a step takes at least, quickly if a similar layout is known.
     double step_seconds(const LayoutChoice& choice);
     /// Returns a closer bound: the slots of all stages run against each other, as planned_time does.
     ///
@@ -57,7 +57,6 @@ class LayoutBounds {
     LayerWork measured(const LayoutChoice& choice) const;
     EndsWork measured_ends(const LayoutChoice& choice, const LayerWork& work) const;
     double slot_seconds(const LayoutChoice& choice, const LayerWork& work, double micro_batches) const;
-    double collective_seconds_of_step(const spec::RunSpec& run, double parameters) const;
     std::vector<StageSlots> slots_of(const LayoutChoice& choice, const spec::RunSpec& run);
     double exposed_seconds(const spec::RunSpec& run, double layers, int stage, const StageSlots& slots) const;
 
@@ -66,6 +65,7 @@ class LayoutBounds {
     spec::LayoutSpace space_;
     layout::ParameterCount parameters_;
     std::int64_t trained_ = 0;
+    double leases_ = 1;  ///< gathers of a parameter for one micro-batch
     std::map<Key, LayerWork> known_;
     std::map<Key, EndsWork> known_ends_;
     MemoryBounds memory_;

@@ -9,6 +9,7 @@
 #include "base/round_up.hpp"
 #include "plan/layouts/axis_rules.hpp"
 #include "spec/data_ranks.hpp"
+#include "spec/recompute_text.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -29,12 +30,6 @@ bool can_have_stages(const spec::RunSpec& spec, int stages, int chunks) {
     const auto layers = spec.model.layers;
     const std::int64_t runs = std::int64_t{stages} * chunks;
     return runs <= layers && (chunks == 1 || (stages > 1 && layers % runs == 0));
-}
-
-const char* name_of(spec::RecomputeKind kind) {
-    return kind == spec::RecomputeKind::full   ? "full"
-           : kind == spec::RecomputeKind::none ? "none"
-                                               : "selective";
 }
 
 /// Returns the numbers from which a search chooses, or only the one that stays.
@@ -76,10 +71,21 @@ class Lister {
         const int last = space_.pipeline ? ranks / tensor : first;
         for (int stages = first; stages <= last; ++stages) {
             const int data = ranks / (tensor * stages);
-            if (ranks % (tensor * stages) == 0 && (space_.data || data == spec_.parallel.data)) {
-                add_chunks({.tensor = tensor, .stages = stages, .data = data});
+            const bool is_whole = ranks % (tensor * stages) == 0;
+            const bool has_sum_groups = space_.sum_group == 0 || data % space_.sum_group == 0;
+            if (is_whole && has_sum_groups && (space_.data || data == spec_.parallel.data)) {
+                add_spans({.tensor = tensor, .stages = stages, .data = data});
             }
         }
+    }
+
+    void add_spans(const LayoutChoice& choice) {
+        auto run = spec_;
+        run.parallel.tensor = choice.tensor;
+        run.parallel.stages = choice.stages;
+        run.parallel.data = choice.data;
+        spans_ = spec::allowed_spans(space_.spans, choice.data, spec::data_ranks_of_node(run));
+        add_chunks(choice);
     }
 
     void add_chunks(LayoutChoice choice) {
@@ -106,9 +112,8 @@ class Lister {
     }
 
     void add_kinds(LayoutChoice choice) {
-        const int first = space_.sharding ? 0 : space_.zero;
-        const int last = !space_.sharding ? first : choice.data > 1 ? 3 : 0;
-        for (choice.zero = first; choice.zero <= last; ++choice.zero) {
+        for (const auto& spans : spans_) {
+            choice.spans = spans;
             for (const auto kind : recomputations) {
                 if (space_.recompute || kind == spec_.recompute.kind) {
                     choice.recompute = kind;
@@ -120,6 +125,7 @@ class Lister {
 
     const spec::RunSpec& spec_;
     const spec::LayoutSpace& space_;
+    std::vector<spec::StateSpans> spans_;  ///< of the degrees that are being listed
     std::vector<LayoutChoice> found_;
 };
 
@@ -138,20 +144,31 @@ void set_pipeline(spec::RunSpec& made, const LayoutChoice& choice, const spec::L
     made.stages.clear();
 }
 
-int data_ranks_of_node(const spec::Parallel& parallel) {
-    return std::gcd(parallel.data, spec::data_ranks_among(parallel, parallel.ranks_per_node));
+/// Returns the largest number of data ranks of a node that divides all of them.
+int equal_ranks_of_node(const spec::RunSpec& run) {
+    return std::gcd(run.parallel.data, spec::data_ranks_of_node(run));
 }
 
-/// Returns the ranks that sum first: the data ranks of a node, or all if the run sums flat over nodes.
-int sum_group_of(const spec::RunSpec& made, const spec::RunSpec& before) {
-    const auto& was = before.parallel;
-    const bool is_flat = before.sharding.sum_group == was.data && data_ranks_of_node(was) != was.data;
-    return is_flat ? made.parallel.data : data_ranks_of_node(made.parallel);
+/// Returns the number of ranks that sum first.
+///
+/// It is the number that the deck sets, else the data ranks of a node, or all if the run sums flat over
+/// nodes.
+int sum_group_of(const spec::RunSpec& made, const spec::RunSpec& before, const spec::LayoutSpace& space) {
+    if (space.sum_group > 0) {
+        return space.sum_group;
+    }
+    const int data = before.parallel.data;
+    const bool is_flat = before.sharding.sum_group == data && equal_ranks_of_node(before) != data;
+    return is_flat ? made.parallel.data : equal_ranks_of_node(made);
 }
 
 /// Returns the span of a second copy within a node, if `before` has one and it differs from the first.
 int second_copy_of(const spec::RunSpec& made, const spec::RunSpec& before) {
-    const int span = std::gcd(made.sharding.parameters, data_ranks_of_node(made.parallel));
+    if (made.parallel.data == before.parallel.data &&
+        made.sharding.parameters == before.sharding.parameters) {
+        return before.sharding.secondary;
+    }
+    const int span = std::gcd(made.sharding.parameters, equal_ranks_of_node(made));
     return before.sharding.secondary > 0 && span > 1 && span < made.sharding.parameters ? span : 0;
 }
 
@@ -160,17 +177,14 @@ void set_sharding(spec::RunSpec& made,
                   const spec::LayoutSpace& space,
                   const spec::RunSpec& before) {
     auto& sharding = made.sharding;
-    if (!space.sharding && sharding.is_by_span) {
-        return;
-    }
-    sharding.optimizer = choice.zero >= 1 ? choice.data : 1;
-    sharding.gradients = choice.zero >= 2 ? choice.data : 1;
-    sharding.parameters = choice.zero >= 3 ? choice.data : 1;
-    sharding.secondary = space.sharding ? 0 : second_copy_of(made, before);
-    sharding.is_by_span = false;
-    sharding.sum_group = sum_group_of(made, before);
-    sharding.reduce = choice.zero >= 2 || made.tiers.gradients.device < 1 ? spec::ReducePlan::each_microbatch
-                                                                          : spec::ReducePlan::at_end;
+    sharding.parameters = choice.spans.parameters;
+    sharding.gradients = choice.spans.gradients;
+    sharding.optimizer = choice.spans.optimizer;
+    const bool chooses_parameters = space.spans.parameters.kind == spec::SpanSetting::Kind::any;
+    sharding.secondary = chooses_parameters ? 0 : second_copy_of(made, before);
+    sharding.is_by_span = !spec::zero_stage_of(choice.spans, choice.data);
+    sharding.sum_group = sum_group_of(made, before, space);
+    sharding.reduce = spec::reduce_plan_of(choice.spans, choice.data, made.tiers.gradients.device < 1);
 }
 
 void set_recomputation(spec::RunSpec& made, const LayoutChoice& choice, const spec::LayoutSpace& space) {
@@ -184,6 +198,21 @@ void set_recomputation(spec::RunSpec& made, const LayoutChoice& choice, const sp
         recompute.split =
             recompute.kind == spec::RecomputeKind::full && choice.tensor > 1 && !made.parallel.sequence;
     }
+}
+
+/// Returns the override for the sharding of a layout, with its sum groups if they are not nodes.
+std::string sharding_override(const spec::RunSpec& made) {
+    const auto& sharding = made.sharding;
+    const int data = made.parallel.data;
+    const auto stage = spec::zero_stage_of(spec::spans_of(sharding), data);
+    auto text = stage ? fmt::format("zero: {}", *stage)
+                      : fmt::format("parameters: {}, gradients: {}, optimizer: {}", sharding.parameters,
+                                    sharding.gradients, sharding.optimizer);
+    if (sharding.sum_group != equal_ranks_of_node(made)) {
+        text += sharding.sum_group == data ? ", sum_group: flat"
+                                           : fmt::format(", sum_group: {}", sharding.sum_group);
+    }
+    return fmt::format("sharding={{{}}}", text);
 }
 
 }  // namespace
@@ -212,27 +241,25 @@ spec::RunSpec with_layout(const spec::RunSpec& spec,
 
 LayoutChoice layout_of(const spec::RunSpec& spec) {
     const auto& parallel = spec.parallel;
-    const auto& sharding = spec.sharding;
     return {.tensor = parallel.tensor,
             .stages = parallel.stages,
             .chunks = parallel.chunks_per_stage,
             .data = parallel.data,
-            .zero = sharding.parameters > 1  ? 3
-                    : sharding.gradients > 1 ? 2
-                    : sharding.optimizer > 1 ? 1
-                                             : 0,
+            .spans = spec::spans_of(spec.sharding),
             .micro_batch = spec.train.micro_batch,
             .recompute = spec.recompute.kind};
 }
 
 std::string described(const LayoutChoice& choice) {
     const auto chunks = choice.chunks > 1 ? fmt::format(" x {} chunks", choice.chunks) : std::string{};
-    return fmt::format("tensor {}, stages {}{}, data {}, zero {}, micro-batch {}, recompute {}",
-                       choice.tensor, choice.stages, chunks, choice.data, choice.zero, choice.micro_batch,
-                       name_of(choice.recompute));
+    return fmt::format("tensor {}, stages {}{}, data {}, {}, micro-batch {}, recompute {}", choice.tensor,
+                       choice.stages, chunks, choice.data, spec::span_text(choice.spans, choice.data),
+                       choice.micro_batch, spec::keyword_of(choice.recompute));
 }
 
-std::vector<std::string> override_list(const LayoutChoice& choice, const spec::RunSpec& spec) {
+std::vector<std::string> override_list(const LayoutChoice& choice,
+                                       const spec::RunSpec& spec,
+                                       const spec::LayoutSpace& space) {
     std::vector<std::string> list{
         fmt::format("parallel.tensor={}", choice.tensor),
         fmt::format("parallel.sequence={}", spec::can_share_tokens(spec, choice.tensor)),
@@ -241,15 +268,17 @@ std::vector<std::string> override_list(const LayoutChoice& choice, const spec::R
                                         choice.stages, choice.chunks)
                           : fmt::format("parallel.pipeline={{stages: {}}}", choice.stages),
         fmt::format("parallel.data={}", choice.data),
-        fmt::format("sharding={{zero: {}}}", choice.zero),
+        sharding_override(with_layout(spec, choice, space)),
         fmt::format("train.micro_batch={}", choice.micro_batch),
-        fmt::format("recompute={{kind: {}}}", name_of(choice.recompute))};
+        fmt::format("recompute={{kind: {}}}", spec::keyword_of(choice.recompute))};
     return list;
 }
 
-std::string overrides_of(const LayoutChoice& choice, const spec::RunSpec& spec) {
+std::string overrides_of(const LayoutChoice& choice,
+                         const spec::RunSpec& spec,
+                         const spec::LayoutSpace& space) {
     std::string text;
-    for (const auto& value : override_list(choice, spec)) {
+    for (const auto& value : override_list(choice, spec, space)) {
         text += value.find(' ') == std::string::npos ? " " + value : " '" + value + "'";
     }
     return text;

@@ -7,16 +7,17 @@
 
 #include "spec/layout_space.hpp"
 #include "spec/run_spec.hpp"
+#include "spec/state_spans.hpp"
 
 namespace ziggurat::plan {
 
-/// Degrees, schedule, ZeRO stage, micro-batch and recomputation of a run.
+/// Degrees, schedule, spans of state, micro-batch and recomputation of a run.
 struct LayoutChoice {
     int tensor = 1;  ///< with parallel.sequence if the sequence can be divided
     int stages = 1;
     int chunks = 1;  ///< per stage; above 1: interleaved
     int data = 1;
-    int zero = 0;
+    spec::StateSpans spans = {};
     std::int64_t micro_batch = 1;
     spec::RecomputeKind recompute = spec::RecomputeKind::none;
 
@@ -26,13 +27,14 @@ struct LayoutChoice {
 /// Returns all layouts of the run's ranks in `space`, in a fixed order.
 ///
 /// The global batch, the sequence and the context degree stay. Tensor ranks stay within a node. Stages of
-/// interleaved pipelines have equal numbers of layers in each chunk. Micro-batches are powers of two.
+/// interleaved pipelines have equal numbers of layers in each chunk. Micro-batches are powers of two. A
+/// number in sharding.sum_group divides the data ranks.
 std::vector<LayoutChoice> all_layouts(const spec::RunSpec& spec, const spec::LayoutSpace& space = {});
 
 /// Returns the run with another layout.
 ///
-/// Other stages or chunks remove the settings of single stages and the schedule. Spans of state that the run
-/// names stay if `space` keeps the sharding.
+/// Other stages or chunks remove the settings of single stages and the schedule. Gradients are summed in the
+/// order that the spans need.
 spec::RunSpec with_layout(const spec::RunSpec& spec,
                           const LayoutChoice& choice,
                           const spec::LayoutSpace& space = {});
@@ -42,13 +44,18 @@ LayoutChoice layout_of(const spec::RunSpec& spec);
 
 /// Returns a short description.
 ///
-/// Example: `tensor 4, stages 2 x 5 chunks, data 8, zero 1, micro-batch 1, recompute full`.
+/// Example: `tensor 4, stages 2 x 5 chunks, data 8, zero 1, micro-batch 1, recompute full`; spans that are
+/// no ZeRO stage are `spans 1/1/4`.
 std::string described(const LayoutChoice& choice);
 
-/// Returns the overrides of a deck that choose the layout, each after a space.
-std::string overrides_of(const LayoutChoice& choice, const spec::RunSpec& spec);
+/// Returns the overrides of the deck of `spec` that choose the layout, each after a space.
+std::string overrides_of(const LayoutChoice& choice,
+                         const spec::RunSpec& spec,
+                         const spec::LayoutSpace& space);
 
 /// Returns the same overrides as separate arguments.
-std::vector<std::string> override_list(const LayoutChoice& choice, const spec::RunSpec& spec);
+std::vector<std::string> override_list(const LayoutChoice& choice,
+                                       const spec::RunSpec& spec,
+                                       const spec::LayoutSpace& space);
 
 }  // namespace ziggurat::plan

@@ -12,48 +12,26 @@
 
 #include "base/text/units.hpp"
 #include "plan/for_each_on_threads.hpp"
-#include "plan/layouts/layout_bounds.hpp"
-#include "plan/plan_run.hpp"
+#include "plan/layouts/bounded_layouts.hpp"
+#include "plan/layouts/layout_footprint.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
-/// Returns the bytes of a rank's device, or its share of a node's memory; spec::unlimited if unknown.
-std::int64_t device_limit(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
-    const auto of_machine = machine.has_device
-                                ? machine.device_bytes
-                                : machine.host_bytes / std::max(spec.parallel.ranks_per_node, 1);
-    return std::min(spec.tiers.device_budget_bytes, of_machine > 0 ? of_machine : spec::unlimited);
-}
-
-/// Returns the larger footprint of the first and the last stage, or one that does not fit.
-///
-/// The first stage keeps most activations, the last has the logits.
-Footprint footprint_of_ends(const spec::RunSpec& run, const spec::MachineSpec& machine, const Watch& watch) {
-    auto larger = plan_run(run, machine, PlannedRanks::first, watch, 0).footprint;
-    if (run.parallel.stages > 1 && larger.fits()) {
-        auto last = plan_run(run, machine, PlannedRanks::first, watch, run.parallel.stages - 1).footprint;
-        if (!last.fits() || last.needed[0] > larger.needed[0]) {
-            larger = std::move(last);
-        }
-    }
-    return larger;
-}
-
 /// Layouts in the order of their bounds. Bounds of the pipeline are computed when they are needed.
 class LayoutQueue {
   public:
-    struct Bounded {
+    struct Queued {
         LayoutChoice choice;
         double step_seconds = 0;
         std::int64_t index = 0;  ///< orders layouts with equal bounds
         bool is_close = false;   ///< the bound is that of the pipeline
     };
 
-    explicit LayoutQueue(LayoutBounds& bounds) : bounds_{bounds} {}
+    explicit LayoutQueue(BoundedLayouts& bounds) : bounds_{bounds} {}
 
-    void add(const LayoutChoice& choice) {
-        queue_.push({choice, bounds_.step_seconds(choice), std::ssize(queue_), false});
+    void add(const BoundedLayout& layout) {
+        queue_.push({layout.choice, layout.step_seconds, std::ssize(queue_), false});
     }
 
     /// Removes the next layout with a bound below `max` and returns it; nullopt if none is below.
@@ -73,13 +51,13 @@ class LayoutQueue {
 
   private:
     struct IsLater {
-        bool operator()(const Bounded& one, const Bounded& other) const {
+        bool operator()(const Queued& one, const Queued& other) const {
             return std::pair{one.step_seconds, one.index} > std::pair{other.step_seconds, other.index};
         }
     };
 
-    LayoutBounds& bounds_;
-    std::priority_queue<Bounded, std::vector<Bounded>, IsLater> queue_;
+    BoundedLayouts& bounds_;
+    std::priority_queue<Queued, std::vector<Queued>, IsLater> queue_;
 };
 
 /// Layouts that are planned at the same time: enough for some threads, and few in vain.
@@ -101,7 +79,8 @@ class Search {
           limits_{limits},
           watch_{watch},
           rates_{rates_of(spec, machine)},
-          bounds_{spec_, rates_, space_},
+          bounds_{spec_, rates_, space_, device_limit(spec_, machine_)},
+          limits_spans_{space.spans == spec::SpanSettings{}},
           queue_{bounds_} {}
 
     LayoutSearch run() {
@@ -114,7 +93,9 @@ class Search {
             is_done = next.empty() && !plan_memory();
         }
         const bool are_others_slower = !queue_.next(slowest_wanted());
-        (are_others_slower ? made_.too_slow : made_.left_out) = made_.all - made_.too_large - made_.timed;
+        (are_others_slower ? made_.too_slow : made_.left_out) =
+            made_.all - made_.too_large - made_.timed - made_.spans_left_out;
+        made_.left_out += made_.spans_left_out;
         keep_wanted();
         if (made_.best.empty() && !made_.smallest && smallest_) {
             --made_.too_large;
@@ -135,17 +116,16 @@ class Search {
     void fill_queue() {
         const auto limit = device_limit(spec_, machine_);
         std::int64_t smallest = 0;
-        for (const auto& choice : all_layouts(spec_, space_)) {
+        for (const auto& layout : bounds_.all()) {
             ++made_.all;
-            const auto bytes = bounds_.device_bytes(choice);
-            if (bytes <= limit) {
-                queue_.add(choice);
+            if (layout.device_bytes <= limit) {
+                queue_.add(layout);
                 continue;
             }
             ++made_.too_large;
-            if (!smallest_ || bytes < smallest) {
-                smallest_ = choice;
-                smallest = bytes;
+            if (!smallest_ || layout.device_bytes < smallest) {
+                smallest_ = layout.choice;
+                smallest = layout.device_bytes;
             }
         }
     }
@@ -160,6 +140,13 @@ class Search {
             const auto next = queue_.next(slowest_wanted());
             if (!next) {
                 break;
+            }
+            if (limits_spans_ && !spec::zero_stage_of(next->spans, next->data)) {
+                if (timed_spans_ == limits_.spans) {
+                    ++made_.spans_left_out;
+                    continue;
+                }
+                ++timed_spans_;
             }
             found.push_back(*next);
         }
@@ -241,10 +228,12 @@ class Search {
     const SearchLimits& limits_;
     const Watch& watch_;
     Rates rates_;
-    LayoutBounds bounds_;
+    BoundedLayouts bounds_;
+    bool limits_spans_;  ///< the space has ZeRO stages and other spans
     LayoutQueue queue_;
     std::optional<LayoutChoice> smallest_;  ///< by bounds, of the layouts that do not fit by their bounds
     std::int64_t footprints_ = 0;
+    std::int64_t timed_spans_ = 0;
     LayoutSearch made_;
 };
 
@@ -259,12 +248,21 @@ LayoutSearch search_layouts(const spec::RunSpec& spec,
 }
 
 std::string search_text(const LayoutSearch& search) {
+    const bool is_for_time = search.objective == LayoutObjective::time;
     auto text = fmt::format(
-        "search    {} layouts: {} too large and {} too slow by bounds, {} timed, {} of them do not fit",
+        "search    {} layouts: {} too large and {} {} by bounds, {} {}, {} of them do not fit",
         format_grouped(search.all), format_grouped(search.too_large), format_grouped(search.too_slow),
-        format_grouped(search.timed), format_grouped(search.do_not_fit));
-    if (search.left_out > 0) {
-        text += fmt::format(", {} left out because the search has a limit", format_grouped(search.left_out));
+        is_for_time ? "too slow" : "with more memory", format_grouped(search.timed),
+        is_for_time ? "timed" : "planned", format_grouped(search.do_not_fit));
+    if (const auto others = search.left_out - search.spans_left_out; others > 0) {
+        text += fmt::format(", {} left out because the search has a limit", format_grouped(others));
+    }
+    if (search.spans_left_out > 0) {
+        text += fmt::format(
+            "\n          {} with spans within nodes may be as fast and are left out: only those with the "
+            "lowest "
+            "bounds are timed",
+            format_grouped(search.spans_left_out));
     }
     return text + "\n";
 }

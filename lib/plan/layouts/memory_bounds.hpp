@@ -14,8 +14,8 @@ namespace ziggurat::plan {
 ///
 /// A bound counts the state of a stage, the activations that its micro-batches in flight keep, and the other
 /// values of the layer or head that runs while they are kept. All are read from programs whose stages have
-/// one layer, which are built one time for each tensor degree, micro-batch, recomputation and way of
-/// sharding. Alignment, holes and everything that runs ahead are not counted.
+/// one layer, which are built one time for each tensor degree, micro-batch, recomputation and set of
+/// sharded state kinds. Alignment, holes and everything that runs ahead are not counted.
 class MemoryBounds {
   public:
     /// Returns a number of bytes that the fullest of the run's first and last stages needs at least.

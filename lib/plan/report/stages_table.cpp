@@ -9,6 +9,7 @@
 #include "base/text/units.hpp"
 #include "plan/stage_kinds.hpp"
 #include "spec/home_text.hpp"
+#include "spec/recompute_text.hpp"
 #include "spec/stage_state.hpp"
 
 namespace ziggurat::plan {
@@ -72,15 +73,10 @@ std::vector<MemoryCategory> consumers_of(Stages stages) {
 }
 
 std::string recomputation(const spec::Recompute& recompute) {
-    switch (recompute.kind) {
-        case spec::RecomputeKind::none:
-            return "none";
-        case spec::RecomputeKind::selective:
-            return "selective";
-        case spec::RecomputeKind::full:
-            return recompute.every == 1 ? std::string{"full"} : fmt::format("full / {}", recompute.every);
-    }
-    return "";
+    const std::string kind = spec::keyword_of(recompute.kind);
+    return recompute.kind != spec::RecomputeKind::full || recompute.every == 1
+               ? kind
+               : fmt::format("{} / {}", kind, recompute.every);
 }
 
 /// Returns the rows of one tier; empty if no stage uses it.

@@ -7,6 +7,7 @@
 
 #include "plan/search/axis_changes.hpp"
 #include "spec/stage_state.hpp"
+#include "spec/state_spans.hpp"
 #include "spec/tile_rules.hpp"
 
 namespace ziggurat::plan {
@@ -29,10 +30,7 @@ std::string spans_cut(const spec::Sharding& spans, int data, int stage) {
 std::vector<DeckEdit> higher_stages(const DeckEdit& from) {
     const int data = from.spec.parallel.data;
     const auto& spans = from.spec.sharding;
-    const auto is_cut_as = [&](int parameters, int gradients, int optimizer) {
-        return spans.parameters == parameters && spans.gradients == gradients && spans.optimizer == optimizer;
-    };
-    const int stage = is_cut_as(1, 1, 1) ? 0 : is_cut_as(1, 1, data) ? 1 : is_cut_as(1, data, data) ? 2 : 3;
+    const int stage = spec::zero_stage_of(spec::spans_of(spans), data).value_or(3);
     std::vector<DeckEdit> found;
     for (int higher = data > 1 ? stage + 1 : 4; higher <= 3; ++higher) {
         auto made = from;

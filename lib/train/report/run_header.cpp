@@ -19,6 +19,7 @@
 #include "spec/budgets.hpp"
 #include "spec/home_text.hpp"
 #include "spec/objective_text.hpp"
+#include "spec/recompute_text.hpp"
 #include "train/ops/throttle.hpp"
 #include "train/report/banner.hpp"
 #include "train/step/gather_placements.hpp"
@@ -31,12 +32,6 @@ namespace {
 
 const char* name_of(spec::DType type) {
     return type == spec::DType::f32 ? "fp32" : "bf16";
-}
-
-const char* name_of(spec::RecomputeKind kind) {
-    return kind == spec::RecomputeKind::none        ? "none"
-           : kind == spec::RecomputeKind::selective ? "selective"
-                                                    : "full";
 }
 
 std::string started_line(const std::optional<TimeLimit>& limit) {
@@ -58,7 +53,7 @@ std::string layout_line(const spec::RunSpec& spec) {
         "gradients {}, optimizer {}{}; recompute {}",
         p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.data, p.stages, layout::describe_axes(p),
         nodes, spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer, again,
-        name_of(spec.recompute.kind));
+        spec::keyword_of(spec.recompute.kind));
 }
 
 /// Returns the ranks of each node; empty if all ranks are on one node.

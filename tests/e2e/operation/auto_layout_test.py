@@ -97,6 +97,23 @@ def other_ranks_choose_again(place):
         expect(abs(loss - after[step]) <= 1e-5 * abs(loss), f"step {step}: {after[step]}, on one rank {loss}")
 
 
+def chosen_spans_train_as_if_written(place):
+    words = ["deck.yaml", "parallel={tensor: 1}", "train.micro_batch=1", "recompute=none", "debug.nodes=2"]
+    spans = "sharding={{parameters: 1, gradients: {}, optimizer: node}}"
+    answer = place.train(4, *words, "run.dir=spans", spans.format("auto"))
+    expect(answer.returncode == 0, answer.stdout + answer.stderr)
+    deck = place.folder / "spans" / "deck.effective.yaml"
+    found = re.search(r"^ +gradients: +(\d+) +# auto: (.*)$", deck.read_text(), re.M)
+    expect(found and found[1] in "12" and found[2].startswith("the fastest of 2 layouts on 4 ranks"), deck.read_text())
+    expect(re.search(r"^ +optimizer: +2 +# command line: data ranks of a node", deck.read_text(), re.M), deck.read_text())
+    written = place.train(4, *words, "run.dir=spans_written", spans.format(found[1]))
+    expect(written.returncode == 0, written.stdout + written.stderr)
+    expect(place.losses("spans") == place.losses("spans_written"), "the written spans train with other bits")
+    again = place.train(4, "spans/deck.effective.yaml", "run.dir=spans_again")
+    expect(again.returncode == 0, again.stdout + again.stderr)
+    expect(place.losses("spans") == place.losses("spans_again"), "the effective deck trains with other bits")
+
+
 def unknown_rates_are_refused(place):
     answer = place.train(2, "deck.yaml", "run.dir=refused", config="nothing")
     expect(answer.returncode == 2 and "bench all" in answer.stderr, f"{answer.returncode}: {answer.stderr}")
@@ -108,6 +125,7 @@ def layouts(options):
     place = Place(options)
     chosen_layouts_train_as_if_written(place)
     other_ranks_choose_again(place)
+    chosen_spans_train_as_if_written(place)
     unknown_rates_are_refused(place)
 
 

@@ -132,6 +132,15 @@ def searches_for_layouts(place):
     expect(abs(ratio - own["step_s"] / timed["step_s"]) < 0.01, "the written deck is the fastest one", said)
     place.says(0, "check", "fast.yaml", "--machine", "./four.yaml")
 
+    said = place.says(0, *words, "--search", "--objective", "memory")
+    sizes = [float(size) * {"K": 1, "M": 1024}[unit] for size, unit in
+             re.findall(r"^ +\d+ +[\d.]+ \w+ +[\d.]*[%-] +([\d.]+) ([KM])iB  tensor", said, re.M)]
+    expect(len(sizes) == 10 and sizes == sorted(sizes), "ten layouts, the smallest first", said)
+
+    said = place.says(0, *words, "--search", "--nodes", "2", "parallel.tensor=auto", "parallel.data=auto", "sharding=auto")
+    expect(said.count("search  ") == 1 and "this deck leaves its layout to the planner" in said, "one search", said)
+    expect(re.search(r"data \d+, spans \d/\d/\d", said) and "spans P/G/O" in said, "spans of a node", said)
+
     said = place.says(3, *words, "--search", "tiers.device=16KiB")
     expect("no layout fits: the one with the smallest shortfall lacks" in said, "what is missing", said)
     said = place.says(2, *words, "--search", "--time")
@@ -243,6 +252,11 @@ def compares_machines(place):
     expect("four gives no price_per_hour. Write four:PRICE" in said, "a price is needed", said)
     said = place.says(3, *words, "--machines", "./four.yaml:8", "tiers.device=16KiB")
     expect("none of the 2 jobs fits" in said, "a budget that nothing fits", said)
+    expect(len(re.findall(r"^four +[12] +[48]  it does not fit: it lacks ", said, re.M)) == 2, "why not", said)
+    said = place.says(0, *words, "--machines", "./four.yaml:8", "parallel.data=4", "parallel.tensor=1",
+                      "parallel.pipeline=1")
+    expect(re.search(r"^four +1 +4 ", said, re.M) and re.search(r"^four +2 +8  .*parallel", said, re.M),
+           "a deck that only four ranks can train", said)
     said = place.says(2, *words, "--machines", "./four.yaml:8", "model.layers=0")
     expect("model.layers = '0' is out of range" in said, "a wrong deck", said)
     said = place.says(2, *words, "--machines", "./five.yaml:8")

@@ -58,6 +58,7 @@ EXPECTED = [
     (r"ziggurat plan .*--program", Expected(r"program +train, rank 1", r"layers\.3")),
     (r"ziggurat plan .*--trace", Expected(r"bound by +products and attention", r"trace +runs/step\.json")),
     (r"ziggurat plan .*--time", Expected(r"bound by +products and attention", r"lanes|stage 0")),
+    (r"ziggurat plan .*--search --objective memory", Expected(r"with more memory by bounds")),
     (r"ziggurat plan .*--search", Expected(r"too slow by bounds", r"wrote the first one to fast\.yaml")),
     (r"ziggurat plan ", Expected(r"machine +dgx-h100: 8 nodes", r"estimated: a step takes", r"MEMORY PLAN", r"FITS")),
     (r"mpirun -n 2 ziggurat train decks/quickstart\.yaml", Expected(r"step +100/100 \|", r"Performance: ")),

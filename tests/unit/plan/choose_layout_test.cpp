@@ -42,7 +42,8 @@ TEST(ChooseLayout, NamesWhatAllowsNoLayout) {
     auto spec = test::run_on_two_nodes("llama");
     spec.train.global_batch = 7;
     auto space = spec::no_layout_space;
-    space.data = space.sharding = true;
+    space.data = true;
+    space.spans = {};
     const auto chosen = choose_layout(spec, test::machine_of_two_ranks(), space);
     EXPECT_TRUE(chosen.runs.empty());
     EXPECT_NE(chosen.reason.find("global_batch 7"), std::string::npos) << chosen.reason;

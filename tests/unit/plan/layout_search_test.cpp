@@ -22,7 +22,7 @@ namespace {
 
 using test::run_on_two_nodes;
 
-constexpr SearchLimits unlimited_work{.wanted = 3, .timed = 1000, .footprints = 1000};
+constexpr SearchLimits unlimited_work{.wanted = 3, .timed = 1000, .spans = 1000, .footprints = 1000};
 
 /// Returns the time of the fastest layout that fits, by planning every layout.
 std::optional<double> fastest_of_all(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
@@ -79,6 +79,26 @@ TEST(LayoutSearch, CountsWhatItsLimitsLeaveOut) {
             EXPECT_GT(layout.footprint.needed[0], 0) << "only layouts whose memory is known are returned";
         }
     }
+}
+
+TEST(LayoutSearch, TimesSpansWithTheLowestBounds) {
+    const auto spec = run_on_two_nodes("llama");
+    const auto machine = test::machine_of_two_ranks();
+    const auto all = search_layouts(spec, machine, {}, unlimited_work);
+    EXPECT_EQ(all.spans_left_out, 0);
+    const auto some =
+        search_layouts(spec, machine, {}, {.wanted = 3, .timed = 1000, .spans = 1, .footprints = 1000});
+    EXPECT_GT(some.spans_left_out, 0);
+    EXPECT_EQ(some.left_out, some.spans_left_out);
+    EXPECT_LT(some.timed, all.timed);
+    EXPECT_EQ(some.all, some.too_large + some.too_slow + some.timed + some.left_out);
+    EXPECT_NE(search_text(some).find(" with spans within nodes may be as fast and are left out"),
+              std::string::npos);
+    spec::LayoutSpace within_nodes;
+    within_nodes.spans.optimizer = {spec::SpanSetting::Kind::node};
+    const auto fixed = search_layouts(spec, machine, within_nodes,
+                                      {.wanted = 3, .timed = 1000, .spans = 1, .footprints = 1000});
+    EXPECT_EQ(fixed.left_out, 0) << "spans that the deck sets have no limit of their own";
 }
 
 TEST(ForEachOnThreads, CallsEachIndexOnceAndThrowsTheFirstError) {
@@ -152,7 +172,7 @@ TEST(LayoutChoice, KeepsWhatTheSpaceDoesNotLeaveOpen) {
     EXPECT_EQ(all_layouts(spec, space).size(), 1U);
     EXPECT_EQ(with_layout(spec, all_layouts(spec, space).front(), space).parallel.stages, 2);
     space.pipeline = space.data = true;
-    space.zero = 2;
+    space.spans = spec::settings_of_stage(2);
     const auto all = all_layouts(spec, space);
     ASSERT_EQ(all.size(), 2U) << "one or two stages";
     for (const auto& choice : all) {
@@ -164,7 +184,7 @@ TEST(LayoutChoice, KeepsWhatTheSpaceDoesNotLeaveOpen) {
         EXPECT_EQ(run.sharding.gradients, run.parallel.data);
         EXPECT_EQ(run.sharding.parameters, 1);
     }
-    space.zero = 3;
+    space.spans = spec::settings_of_stage(3);
     spec.sharding.secondary = 2;
     spec.parallel.tensor = spec.parallel.stages = 1;
     const auto copied = with_layout(spec, all_layouts(spec, space).front(), space);
@@ -176,6 +196,42 @@ TEST(LayoutChoice, KeepsWhatTheSpaceDoesNotLeaveOpen) {
     EXPECT_EQ(all_layouts(spec, space).size(), 1U) << "the data degree follows from the stages";
 }
 
+TEST(LayoutChoice, KeepsANumberOfSumGroups) {
+    auto spec = run_on_two_nodes("llama");
+    spec.sharding.sum_group = 4;
+    const spec::LayoutSpace flat{.sum_group = 4};
+    const auto all = all_layouts(spec, flat);
+    ASSERT_FALSE(all.empty());
+    for (const auto& choice : all) {
+        EXPECT_EQ(choice.data, 4) << "four ranks sum first, so their number divides the data ranks";
+        EXPECT_EQ(with_layout(spec, choice, flat).sharding.sum_group, 4);
+    }
+    const auto choice = all.back();
+    EXPECT_NE(overrides_of(choice, spec, flat).find(", sum_group: flat}"), std::string::npos);
+    const spec::LayoutSpace one{.sum_group = 1};
+    EXPECT_EQ(with_layout(spec, choice, one).sharding.sum_group, 1);
+    EXPECT_NE(overrides_of(choice, spec, one).find(", sum_group: 1}"), std::string::npos);
+    spec.sharding.sum_group = 2;
+    EXPECT_EQ(overrides_of(choice, spec, {}).find("sum_group"), std::string::npos) << "those of a node";
+}
+
+TEST(LayoutChoice, NamesSpansThatAreNoStage) {
+    auto spec = run_on_two_nodes("llama");
+    spec.sharding.sum_group = 2;  // as for sum_group: node
+    LayoutChoice choice{.data = 4, .spans = {1, 1, 2}};
+    EXPECT_NE(described(choice).find("data 4, spans 1/1/2, micro-batch 1"), std::string::npos);
+    EXPECT_NE(overrides_of(choice, spec, {}).find("'sharding={parameters: 1, gradients: 1, optimizer: 2}'"),
+              std::string::npos)
+        << overrides_of(choice, spec, {});
+    EXPECT_TRUE(with_layout(spec, choice).sharding.is_by_span);
+    choice.spans = {2, 2, 4};
+    EXPECT_EQ(with_layout(spec, choice).sharding.reduce, spec::ReducePlan::by_span);
+    choice.spans = {1, 4, 4};
+    EXPECT_NE(described(choice).find("data 4, zero 2"), std::string::npos);
+    EXPECT_FALSE(with_layout(spec, choice).sharding.is_by_span);
+    EXPECT_EQ(layout_of(with_layout(spec, choice)), choice);
+}
+
 TEST(LayoutChoice, ListsEveryLayoutOnce) {
     const auto all = all_layouts(run_on_two_nodes("gpt2"));
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -184,7 +240,10 @@ TEST(LayoutChoice, ListsEveryLayoutOnce) {
     }
     const auto has = [&](const auto& is_so) { return std::ranges::any_of(all, is_so); };
     EXPECT_TRUE(has([](const auto& one) { return one.tensor == 2 && one.stages == 2; }));
-    EXPECT_TRUE(has([](const auto& one) { return one.chunks == 2 && one.zero == 3; }));
+    EXPECT_TRUE(has([](const auto& one) { return one.spans == spec::StateSpans{2, 2, 4}; }));
+    EXPECT_FALSE(has([](const auto& one) { return one.data == 2 && one.spans.optimizer > 2; }));
+    EXPECT_TRUE(
+        has([](const auto& one) { return one.chunks == 2 && one.data == 2 && one.spans.parameters == 2; }));
     EXPECT_FALSE(has([](const auto& one) { return one.tensor > 2; })) << "a node has two ranks";
     EXPECT_FALSE(has([](const auto& one) { return one.chunks > 1 && one.stages == 1; }));
 }

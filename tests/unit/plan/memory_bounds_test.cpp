@@ -64,7 +64,7 @@ TEST(MemoryBounds, HoldForSettingsThatASearchKeeps) {
                                                              .stages = stages,
                                                              .chunks = chunks,
                                                              .data = data,
-                                                             .zero = 1,
+                                                             .spans = {1, 1, data},
                                                              .micro_batch = 2});
         change(run);
         runs.push_back(run);

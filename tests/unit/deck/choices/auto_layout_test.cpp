@@ -33,7 +33,9 @@ class AutoLayout : public ::testing::Test {
                 made.parallel.sequence = tensor > 1;
                 made.parallel.stages = made.parallel.chunks_per_stage = 2;
                 made.parallel.data = 2;
-                made.sharding.optimizer = made.sharding.gradients = 2;
+                made.sharding.parameters = spans_.parameters;
+                made.sharding.gradients = spans_.gradients;
+                made.sharding.optimizer = spans_.optimizer;
                 made.train.micro_batch = 3;
                 made.recompute.kind = spec::RecomputeKind::full;
             }
@@ -55,6 +57,7 @@ class AutoLayout : public ::testing::Test {
 
     LoadOptions options_;
     std::vector<int> tensors_{2};  ///< of the layouts that the search returns
+    spec::StateSpans spans_{1, 2, 2};
     std::vector<spec::LayoutSpace> asked_;
     int ranks_ = 0;
     fs::path folder_ = fs::temp_directory_path() / ("ziggurat_layout_" + std::to_string(::getpid()));
@@ -97,7 +100,7 @@ TEST_F(AutoLayout, KeepsWhatTheDeckSets) {
     ASSERT_TRUE(loaded.ok()) << loaded.found.print();
     auto space = spec::no_layout_space;
     space.tensor = true;
-    space.zero = 1;
+    space.spans = spec::settings_of_stage(1);
     ASSERT_EQ(asked_.size(), 1U);
     EXPECT_EQ(asked_.front(), space);
     EXPECT_EQ(loaded.run.parallel.pipeline_schedule, spec::PipelineSchedule::gpipe);
@@ -142,14 +145,93 @@ TEST_F(AutoLayout, IsNotSearchedForAWrongModel) {
     EXPECT_EQ(loaded.found.errors(), 1U) << loaded.found.print();
 }
 
-TEST_F(AutoLayout, ExcludesSettingsOfStagesAndSpans) {
+TEST_F(AutoLayout, LeavesSpansToTheSearch) {
+    using Kind = spec::SpanSetting::Kind;
+    const std::vector<std::string> degrees{"parallel.tensor=2",
+                                           "parallel.pipeline={stages: 2, "
+                                           "chunks_per_stage: 2, schedule: interleaved}",
+                                           "train.micro_batch=3"};
+    const auto load_sharding = [&](const std::string& sharding) {
+        auto overrides = degrees;
+        overrides.push_back("sharding=" + sharding);
+        return load_with(overrides);
+    };
+    spans_ = {1, 1, 2};
+    const auto loaded = load_sharding("{parameters: 1, gradients: auto, optimizer: all}");
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    ASSERT_EQ(asked_.size(), 1U);
+    EXPECT_EQ(
+        asked_.front().spans,
+        (spec::SpanSettings{.parameters = {Kind::number, 1}, .gradients = {}, .optimizer = {Kind::all}}));
+    EXPECT_EQ(spec::spans_of(loaded.run.sharding), spans_);
+    EXPECT_NE(loaded.effective.find("  gradients: 1"), std::string::npos) << loaded.effective;
+    EXPECT_EQ(loaded.effective.find("zero:"), std::string::npos) << loaded.effective;
+    const auto again = load_text(loaded.effective, "effective", {}, options_);
+    ASSERT_TRUE(again.ok()) << again.found.print();
+    EXPECT_EQ(again.run, loaded.run);
+    EXPECT_EQ(asked_.size(), 1U) << "written spans are not chosen again";
+
+    const auto named = load_sharding("{zero: auto, optimizer: 2}");
+    ASSERT_TRUE(named.ok()) << named.found.print();
+    EXPECT_EQ(asked_.back().spans, (spec::SpanSettings{{}, {}, {Kind::number, 2}}));
+    EXPECT_TRUE(named.run.sharding.is_by_span);
+    EXPECT_EQ(named.effective.find("zero:"), std::string::npos) << named.effective;
+
+    const auto node = load_sharding("{gradients: auto, optimizer: node}");
+    EXPECT_EQ(asked_.back().spans, (spec::SpanSettings{{Kind::number, 1}, {}, {Kind::node}}));
+    EXPECT_TRUE(node.ok()) << node.found.print();
+}
+
+TEST_F(AutoLayout, WritesSpansOrTheirStage) {
+    const std::vector<std::string> overrides{"sharding=auto", "sharding.sum_group=2"};
+    spans_ = {2, 2, 2};
+    tensors_ = {1};
+    options_.ranks = 2;
+    const auto stage = load_with(overrides);
+    ASSERT_TRUE(stage.ok()) << stage.found.print();
+    EXPECT_EQ(asked_.front().spans, spec::SpanSettings{});
+    EXPECT_EQ(asked_.front().sum_group, 2) << "a number stays";
+    EXPECT_EQ(stage.sum_group, 2);
+    EXPECT_NE(stage.effective.find("zero: 3"), std::string::npos) << stage.effective;
+
+    options_.ranks = 4;
+    spans_ = {1, 2, 2};
+    options_.choose_layout = [this](const spec::RunSpec& run, const auto&, const auto&) {
+        spec::ChosenLayouts chosen{.runs = {run}, .reason = "why"};
+        auto& sharding = chosen.runs.front().sharding;
+        sharding.parameters = spans_.parameters;
+        sharding.gradients = spans_.gradients;
+        sharding.optimizer = spans_.optimizer;
+        return chosen;
+    };
+    const auto spans = load_with(overrides);
+    ASSERT_TRUE(spans.ok()) << spans.found.print();
+    EXPECT_EQ(spec::spans_of(spans.run.sharding), spans_);
+    EXPECT_EQ(spans.run.sharding.reduce, spec::ReducePlan::by_span);
+    EXPECT_EQ(spans.effective.find("zero:"), std::string::npos) << spans.effective;
+    EXPECT_NE(spans.effective.find("optimizer: 2"), std::string::npos) << spans.effective;
+    const auto again = load_text(spans.effective, "effective", {}, options_);
+    ASSERT_TRUE(again.ok()) << again.found.print();
+    EXPECT_EQ(again.run, spans.run);
+}
+
+TEST_F(AutoLayout, OfSpansNestsWithoutASearch) {
+    options_.choose_layout = {};
+    for (const auto& [sharding, spans] :
+         {std::pair{"{parameters: 4, gradients: auto, optimizer: auto}", spec::StateSpans{4, 4, 4}},
+          std::pair{"{parameters: auto, gradients: 2, optimizer: 4}", spec::StateSpans{2, 2, 4}},
+          std::pair{"{parameters: auto, gradients: auto, optimizer: 8}", spec::StateSpans{1, 1, 8}},
+          std::pair{"{zero: auto, optimizer: 8}", spec::StateSpans{1, 1, 8}}}) {
+        const auto loaded = load_with({std::string{"sharding="} + sharding, "train.micro_batch=3"});
+        ASSERT_TRUE(loaded.ok()) << sharding << loaded.found.print();
+        EXPECT_EQ(spec::spans_of(loaded.run.sharding), spans) << sharding;
+    }
+}
+
+TEST_F(AutoLayout, ExcludesSettingsOfStagesAndASecondCopy) {
     const auto each = load_with({"parallel.pipeline={stages: auto, each: [{layers: 2}, {layers: 2}]}"});
     EXPECT_NE(each.found.print().find("parallel.pipeline.each names the stages"), std::string::npos)
         << each.found.print();
-    const auto spans = load_with({"parallel.tensor=auto", "sharding={optimizer: all}"});
-    EXPECT_NE(spans.found.print().find("sharding.optimizer is set, and the layout is auto"),
-              std::string::npos)
-        << spans.found.print();
     const auto copy = load_with({"sharding={zero: auto, secondary: node}"});
     EXPECT_NE(copy.found.print().find("sharding.secondary is set, and sharding.zero is auto"),
               std::string::npos)
