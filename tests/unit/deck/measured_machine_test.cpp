@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "deck/load.hpp"
 #include "deck/machine/machine.hpp"
@@ -73,7 +74,9 @@ TEST(MeasuredMachine, ReadsBackEveryFigure) {
     for (const auto& figure : machine_figures()) {
         value += 1;
         const bool is_long = figure.form == FigureForm::duration && figure.of(machine) > 1;
+        const bool is_energy = std::string_view{figure.key}.starts_with("energy.");
         figure.of(machine) = is_long                               ? figure.of(machine)
+                             : is_energy                           ? value * 1e-12
                              : figure.form == FigureForm::duration ? value * 1e-9
                              : figure.form == FigureForm::rate     ? value * 1e6
                                                                    : value * 1000;
