@@ -136,7 +136,7 @@ def main():
     for result in faults:
         print(f"{result.row.id}: {result.fault}", file=sys.stderr)
     if options.table:
-        options.table.write_text(table_text(results) + published_rows.search_section(options.table))
+        options.table.write_text(table_text(results) + published_rows.sections_of_scripts(options.table))
     for group in missed:
         print(f"MISSED: the median error of {group} is above {LIMITS.get(group, LIMIT)} %")
     return bool(faults or missed)

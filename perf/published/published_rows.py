@@ -76,8 +76,19 @@ class Row:
         return self.batch / (self.data * self.micro)
 
 
-def search_section(path):
-    """The section of a table that search.py wrote, with an empty line before it, so that others keep it."""
+def replace_section(path, title, text):
+    """Replaces the section of a file that begins with the line `title`; appends it if there is none."""
+    known = path.read_text() if path.exists() else ""
+    begin = known.find(title)
+    if begin < 0:
+        path.write_text(known.rstrip("\n") + "\n\n" + text)
+        return
+    end = known.find("\n## ", begin)
+    path.write_text(known[:begin] + text + ("" if end < 0 else known[end:]))
+
+
+def sections_of_scripts(path):
+    """The sections of a table that search.py and zero_infinity.py wrote, with an empty line before them, so that others keep them."""
     text = path.read_text() if path.exists() else ""
     at = text.find(SEARCH_SECTION)
     return "" if at < 0 else "\n" + text[at:]

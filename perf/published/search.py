@@ -91,9 +91,7 @@ def main():
             found.append(Found(row, options.program, source))
             print(found[-1].line(), flush=True)
     if options.table:
-        kept = options.table.read_text() if options.table.exists() else ""
-        before = kept.removesuffix(published_rows.search_section(options.table)).rstrip("\n")
-        options.table.write_text(before + "\n\n" + section_text(found))
+        published_rows.replace_section(options.table, published_rows.SEARCH_SECTION, section_text(found))
     return any(each.is_missed for each in found)
 
 

@@ -18,6 +18,8 @@ import pathlib
 import subprocess
 import sys
 
+import published_rows
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TITLE = "## ZeRO-Infinity's sizes and scaling"
 PEAK = 125e12  # decks/machines/dgx-2.yaml, to which utilisations refer
@@ -126,16 +128,6 @@ def section(of_sizes, of_scaling):
         *of_scaling, ""])
 
 
-def replace_section(path, text):
-    known = path.read_text()
-    begin = known.find(TITLE)
-    if begin < 0:
-        path.write_text(known.rstrip("\n") + "\n\n" + text)
-        return
-    end = known.find("\n## ", begin)
-    path.write_text(known[:begin] + text + ("" if end < 0 else known[end:]))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=ROOT / "build/release/bin/ziggurat", type=pathlib.Path)
@@ -147,7 +139,7 @@ def main():
     text = section(of_sizes, of_scaling)
     print(text)
     if chosen.table:
-        replace_section(chosen.table, text)
+        published_rows.replace_section(chosen.table, TITLE, text)
     for fault in faults + more:
         print(f"FAULT {fault}", file=sys.stderr)
     sys.exit(1 if faults + more else 0)

@@ -31,7 +31,8 @@ LayerGraph branching_layer(std::int64_t layers) {
         .values = {{.name = "A", .bytes = 7 * MiB, .made_by = 0, .is_for_backward = true, .read_by = {1}},
                    {.name = "B", .bytes = 3 * MiB, .made_by = 1, .is_for_backward = false, .read_by = {2, 3}},
                    {.name = "C", .bytes = 5 * MiB, .made_by = 2, .is_for_backward = true, .read_by = {3}},
-                   {.name = "D", .bytes = 2 * MiB, .made_by = 3, .is_for_backward = true}}};
+                   {.name = "D", .bytes = 2 * MiB, .made_by = 3, .is_for_backward = true},
+                   {.name = "E", .bytes = 1 * MiB, .made_by = 3, .is_for_backward = true}}};
 }
 
 RecomputeGraph small_graph() {
