@@ -226,14 +226,14 @@ def compares_energy(place):
     expect("four gives no power. Add it, or idle_power and energy" in said, "what energy needs", said)
     (place.folder / "power.yaml").write_text(re.sub(r"(?m)^name: .*$", "name: power", four) + "\npower: 500\n")
     (place.folder / "work.yaml").write_text(re.sub(r"(?m)^name: .*$", "name: work", four) +
-                                            "\nidle_power: 100\nenergy: {fp32_flop: 1.0e-11, device_byte: 1.0e-10}\n")
+                                            "\nidle_power: 100\nenergy: {bf16_flop: 1.0e-11, device_byte: 1.0e-10}\n")
     (place.folder / "half.yaml").write_text(re.sub(r"(?m)^name: .*$", "name: half", four) +
-                                            "\nidle_power: 100\nenergy: {bf16_flop: 1.0e-11}\n")
+                                            "\nidle_power: 100\nenergy: {fp32_flop: 1.0e-11}\n")
     said = place.says(0, *words, "./power.yaml,./work.yaml")
     expect("energy of work: idle_power x time, and the energy of FLOP and bytes" in said, "the basis of one machine", said)
     expect("energy of power: power x time" in said, "the basis of the other machine", said)
     said = place.says(2, *words, "./half.yaml")
-    expect("half gives idle_power, but not energy.fp32_flop" in said, "the energy of another type", said)
+    expect("half gives idle_power, but not energy.bf16_flop" in said, "the energy of another type", said)
 
 
 def compares_machines(place):
