@@ -125,7 +125,8 @@ TEST(RecomputeChoice, TheGreedyOneFitsAndIsNotFasterThanTheFastest) {
             const auto cost = cost_of(graph, *greedy);
             EXPECT_LE(cost.bytes, budget);
             EXPECT_GE(cost.seconds, min - 1e-12);
-            // An op of one of three layers is a large part of all. RecomputeGap has the bound for real layers.
+            // An op of one of three layers is a large part of all. RecomputeGap has the bound for real
+            // layers.
             EXPECT_LE(cost.seconds, 1.5 * min + 1e-9) << budget;
         }
     }
