@@ -68,10 +68,11 @@ std::vector<LayoutDeck> as_decks(const PlanOptions& options,
                                  const spec::RunSpec& run,
                                  const spec::LayoutSpace& space,
                                  deck::Diagnostics& refused) {
+    const bool sorts_by_memory = search.objective == plan::LayoutObjective::memory;
     std::vector<LayoutDeck> decks;
     for (const auto& found : search.best) {
         auto overrides = options.overrides;
-        for (auto& value : plan::override_list(found.choice, run, space)) {
+        for (auto& value : plan::override_list(found.choice, run, space, sorts_by_memory)) {
             overrides.push_back(std::move(value));
         }
         LayoutDeck made{.found = found, .deck = deck::load(options.deck, overrides, load)};
@@ -96,9 +97,8 @@ std::vector<LayoutDeck> as_decks(const PlanOptions& options,
     });
     std::erase_if(decks, [](const LayoutDeck& one) { return !one.is_planned; });
     std::ranges::stable_sort(decks, [&](const LayoutDeck& one, const LayoutDeck& other) {
-        return search.objective == plan::LayoutObjective::memory
-                   ? plan::needs_less_memory(one.found, other.found)
-                   : one.found.time.step_seconds < other.found.time.step_seconds;
+        return sorts_by_memory ? plan::needs_less_memory(one.found, other.found)
+                               : one.found.time.step_seconds < other.found.time.step_seconds;
     });
     return decks;
 }
@@ -169,7 +169,9 @@ int search_and_print(const PlanOptions& options,
                      bool leaves_layout,
                      const deck::LoadOptions& load,
                      Progress& progress) {
-    const auto& run = loaded.run;
+    const bool sorts_by_memory = options.objective == "memory";
+    auto run = loaded.run;
+    run.sharding.leases = sorts_by_memory ? spec::LeaseSpan::pass : run.sharding.leases;
     const spec::LayoutSpace space{.sum_group = loaded.sum_group};
     if (!plan::missing_rates(run, loaded.machine).empty()) {
         print(stderr, time_text(run, loaded.machine, std::nullopt));
@@ -178,7 +180,6 @@ int search_and_print(const PlanOptions& options,
     if (!options.write.empty()) {
         expect_writable(options.write, remedy);
     }
-    const bool sorts_by_memory = options.objective == "memory";
     plan::LayoutSearch search;
     std::vector<LayoutDeck> decks;
     deck::Diagnostics refused;
@@ -188,7 +189,7 @@ int search_and_print(const PlanOptions& options,
         const auto search_by = sorts_by_memory ? plan::search_smallest_layouts : plan::search_layouts;
         search = search_by(run, loaded.machine, space, {}, watched.watch());
         decks = as_decks(options, load, search, run, space, refused);
-        own_seconds = leaves_layout ? 0 : plan::planned_time(run, loaded.machine).step_seconds;
+        own_seconds = leaves_layout ? 0 : plan::planned_time(loaded.run, loaded.machine).step_seconds;
     }
     if (leaves_layout && !decks.empty() &&
         decks.front().deck.found.warnings() + decks.front().deck.found.notes() > 0) {
@@ -215,8 +216,8 @@ int search_and_print(const PlanOptions& options,
     for (std::size_t i = 0; i < decks.size(); ++i) {
         print(stdout, row(i + 1, decks[i], loaded.machine));
     }
-    print(stdout,
-          fmt::format("the first one:{}\n", plan::overrides_of(decks.front().found.choice, run, space)));
+    print(stdout, fmt::format("the first one:{}\n",
+                              plan::overrides_of(decks.front().found.choice, run, space, sorts_by_memory)));
     print(stdout, leaves_layout ? "this deck leaves its layout to the planner (auto)\n"
                                 : fmt::format("this deck's own layout: {} ({:.2f} times the {})\n",
                                               format_duration(own_seconds),

@@ -201,7 +201,7 @@ void set_recomputation(spec::RunSpec& made, const LayoutChoice& choice, const sp
 }
 
 /// Returns the override for the sharding of a layout, with its sum groups if they are not nodes.
-std::string sharding_override(const spec::RunSpec& made) {
+std::string sharding_override(const spec::RunSpec& made, bool gathers_each_pass) {
     const auto& sharding = made.sharding;
     const int data = made.parallel.data;
     const auto stage = spec::zero_stage_of(spec::spans_of(sharding), data);
@@ -212,6 +212,7 @@ std::string sharding_override(const spec::RunSpec& made) {
         text += sharding.sum_group == data ? ", sum_group: flat"
                                            : fmt::format(", sum_group: {}", sharding.sum_group);
     }
+    text += gathers_each_pass && sharding.parameters > 1 ? ", leases: pass" : "";
     return fmt::format("sharding={{{}}}", text);
 }
 
@@ -259,7 +260,8 @@ std::string described(const LayoutChoice& choice) {
 
 std::vector<std::string> override_list(const LayoutChoice& choice,
                                        const spec::RunSpec& spec,
-                                       const spec::LayoutSpace& space) {
+                                       const spec::LayoutSpace& space,
+                                       bool gathers_each_pass) {
     std::vector<std::string> list{
         fmt::format("parallel.tensor={}", choice.tensor),
         fmt::format("parallel.sequence={}", spec::can_share_tokens(spec, choice.tensor)),
@@ -268,7 +270,7 @@ std::vector<std::string> override_list(const LayoutChoice& choice,
                                         choice.stages, choice.chunks)
                           : fmt::format("parallel.pipeline={{stages: {}}}", choice.stages),
         fmt::format("parallel.data={}", choice.data),
-        sharding_override(with_layout(spec, choice, space)),
+        sharding_override(with_layout(spec, choice, space), gathers_each_pass),
         fmt::format("train.micro_batch={}", choice.micro_batch),
         fmt::format("recompute={{kind: {}}}", spec::keyword_of(choice.recompute))};
     return list;
@@ -276,9 +278,10 @@ std::vector<std::string> override_list(const LayoutChoice& choice,
 
 std::string overrides_of(const LayoutChoice& choice,
                          const spec::RunSpec& spec,
-                         const spec::LayoutSpace& space) {
+                         const spec::LayoutSpace& space,
+                         bool gathers_each_pass) {
     std::string text;
-    for (const auto& value : override_list(choice, spec, space)) {
+    for (const auto& value : override_list(choice, spec, space, gathers_each_pass)) {
         text += value.find(' ') == std::string::npos ? " " + value : " '" + value + "'";
     }
     return text;

@@ -49,13 +49,17 @@ LayoutChoice layout_of(const spec::RunSpec& spec);
 std::string described(const LayoutChoice& choice);
 
 /// Returns the overrides of the deck of `spec` that choose the layout, each after a space.
+///
+/// \param gathers_each_pass  also sets sharding.leases: pass, with which sharded parameters need less memory
 std::string overrides_of(const LayoutChoice& choice,
                          const spec::RunSpec& spec,
-                         const spec::LayoutSpace& space);
+                         const spec::LayoutSpace& space,
+                         bool gathers_each_pass = false);
 
 /// Returns the same overrides as separate arguments.
 std::vector<std::string> override_list(const LayoutChoice& choice,
                                        const spec::RunSpec& spec,
-                                       const spec::LayoutSpace& space);
+                                       const spec::LayoutSpace& space,
+                                       bool gathers_each_pass = false);
 
 }  // namespace ziggurat::plan

@@ -226,6 +226,7 @@ TEST(LayoutChoice, NamesSpansThatAreNoStage) {
     EXPECT_TRUE(with_layout(spec, choice).sharding.is_by_span);
     choice.spans = {2, 2, 4};
     EXPECT_EQ(with_layout(spec, choice).sharding.reduce, spec::ReducePlan::by_span);
+    EXPECT_NE(overrides_of(choice, spec, {}, true).find("optimizer: 4, leases: pass}"), std::string::npos);
     choice.spans = {1, 4, 4};
     EXPECT_NE(described(choice).find("data 4, zero 2"), std::string::npos);
     EXPECT_FALSE(with_layout(spec, choice).sharding.is_by_span);
