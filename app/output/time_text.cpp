@@ -41,7 +41,9 @@ std::string measuring_command(const spec::RunSpec& run, bool uses_disks) {
                        uses_disks ? " with the folders of tiers.nvme.paths" : "");
 }
 
-/// Returns a line if the rates are those of another number of ranks, which share cores, memory and links.
+/// Returns a line if the rates were measured with another number of ranks; empty otherwise.
+///
+/// Ranks of a node share cores, memory and links.
 std::string other_ranks_line(const spec::RunSpec& run, const spec::MachineSpec& machine) {
     const int ranks = run.parallel.ranks_per_node;
     if (machine.measured_ranks == 0 || machine.measured_ranks == ranks) {
