@@ -15,7 +15,7 @@ namespace ziggurat::plan {
 namespace {
 
 /// Layouts that are planned at the same time. All machines plan the same ones.
-constexpr std::size_t planned_at_once = 8;
+constexpr std::size_t footprints_at_once = 8;
 
 /// Returns all layouts, by their bounds.
 std::vector<BoundedLayout> by_bounds(const spec::RunSpec& spec,
@@ -76,7 +76,7 @@ LayoutSearch search_smallest_layouts(const spec::RunSpec& spec,
     while (next < all.size() && is_wanted(next) && made.timed < limits.footprints) {
         const auto left = static_cast<std::size_t>(limits.footprints - made.timed);
         std::vector<FoundLayout> planned;
-        while (next < all.size() && planned.size() < std::min(planned_at_once, left) && is_wanted(next)) {
+        while (next < all.size() && planned.size() < std::min(footprints_at_once, left) && is_wanted(next)) {
             planned.push_back({all[next++].choice, {}, {}});
         }
         std::vector<std::size_t> ops(planned.size());
