@@ -47,7 +47,8 @@ class ProgramWriter {
         const auto in_flight = static_cast<double>(graph_.in_flight);
         for (std::size_t v = 0; v < kind.ops.size(); ++v) {
             const auto name = redone(k, static_cast<int>(v));
-            // Milliseconds. Ops without time cost a nanosecond, so that they are not recomputed for nothing.
+            // Milliseconds. Ops without time cost a nanosecond, so that they are recomputed only for their
+            // bytes.
             const double cost = 1e3 * static_cast<double>(graph_.micro_batches) * kind.ops[v].seconds;
             objective += fmt::format("\n + {:.17g} {}", cost > 0 ? cost : 1e-6, name);
             bounds_ += fmt::format(" 0 <= {} <= {}\n", name, kind.layers);
