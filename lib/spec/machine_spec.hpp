@@ -119,6 +119,7 @@ struct MachineSpec {
     bool is_device_broken = false;
     int ranks_per_node = 1;
     int cores_per_node = 1;
+    int threads_per_rank = 0;                 ///< with which rates of the host were measured; 0: unknown
     std::int64_t device_bytes = 0;            ///< per rank
     int device_multiprocessors = 0;           ///< per GPU; 0: unknown
     int device_capability = 0;                ///< 90 for compute capability 9.0; 0: unknown

@@ -477,6 +477,7 @@ struct Overlap {
     /// Passes and updates by which optimizer states on NVMe are prefetched; at least twice `prefetch`.
     int optimizer_prefetch = 0;
     std::int64_t bucket_elements = 0;  ///< gradients per collective; whole units are never split
+    /// Updates the chunks of a unit as soon as its gradient is complete, concurrently with backward.
     bool optimizer_with_backward = false;
     bool delayed_update = false;
     std::int64_t delayed_update_after = 0;
@@ -531,7 +532,12 @@ struct Precision {
     bool operator==(const Precision&) const = default;
 };
 
-enum class ClipPolicy { off, global };
+/// Norm by which gradients are clipped.
+enum class ClipPolicy {
+    off,
+    global,         ///< of the whole gradient of the step
+    previous_norm,  ///< of the whole gradient of the last step with an update; the first step is not clipped
+};
 
 struct Optimizer {
     double lr = 3e-4;
