@@ -7,7 +7,7 @@
 #   collectives   reduce-scatter, all-reduce, all-gather beside MPI's own, 2, 4 and 8 ranks     5 min
 #   storage       saving, loading and verifying a checkpoint beside plain direct transfers       7 min
 #   queue         reading and writing NVMe space beside fio                                      5 min
-#   tiers         steps with all state on NVMe beside the floor of their parts                  10 min
+#   tiers         steps with all state on NVMe beside the floor of their parts; orders of micro-batches  12 min
 #   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
 #   spread        ZeRO 3 beside ZeRO 0, roomy tiers beside none, two ranks beside one, eight    20 min
 #   axes          tensor 2 with sequence, two stages, beside two data ranks                     10 min
@@ -80,6 +80,7 @@ measure_tiers() {
     # shellcheck disable=SC2086
     keep tiers mpirun -n 2 --oversubscribe --bind-to none $bin/perf_tiers --nvme $results/nvme $batch || return
   done
+  keep tiers python3 perf/orders.py --binary $bin/ziggurat --folder $PWD/$results/nvme
 }
 measure_adamw() {
   local threads

@@ -67,7 +67,9 @@ BARS = {
     "tiers": [Bar(f"state on NVMe, {tokens} tokens: step over its floor", {"measurement": "tiers", "tokens": tokens},
                   "over_floor", 1.10, is_most=True) for tokens in (2048, 256)] +
              [Bar("state on NVMe: share of a step in which a ready transfer found the disk idle",
-                  {"measurement": "tiers"}, "disk_idle", 0.05, is_most=True)],
+                  {"measurement": "tiers"}, "disk_idle", 0.05, is_most=True)] +
+             [Bar("parameters on slow NVMe, 4 micro-batches: speed by layer over by micro-batch",
+                  {"measurement": "orders", "figure": "parameters"}, "ratio", 1.5)],
     "adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): share of the plain loop",
                   {"measurement": "adamw", "type": kind, "threads": threads}, "share_of_plain", 0.85)
               for kind in ("f32", "bf16", "both casts") for threads in (1, 2)],

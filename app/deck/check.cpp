@@ -52,6 +52,7 @@ int check(const CheckOptions& options) {
                       .choose_homes = choose_homes_with_progress(progress),
                       .choose_depths = choose_depths_with_progress(progress),
                       .choose_leases = choose_leases_with_progress(progress),
+                      .choose_accumulation = choose_accumulation_with_progress(progress),
                       .start = preview_start,
                       .memory =
                           [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {

@@ -9,6 +9,7 @@
 #include "app/deck/gpu_forecast.hpp"
 #include "deck/load.hpp"
 #include "plan/report/memory_report.hpp"
+#include "spec/accumulation_choice.hpp"
 #include "spec/depths.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
@@ -35,6 +36,9 @@ struct CheckParts {
         choose_depths = {};
     /// Chooses the leases that the deck leaves `auto`. If empty: as for deck::LoadOptions.
     std::function<bool(const spec::RunSpec&, const spec::MachineSpec&)> choose_leases = {};
+    /// Chooses the order of micro-batches that the deck leaves `auto`. If empty: as for deck::LoadOptions.
+    std::function<spec::AccumulationChoice(const spec::RunSpec&, const spec::MachineSpec&)>
+        choose_accumulation = {};
     /// Returns the start of the run with its notes; errors as of training. If empty: not reported.
     std::function<train::StartPreview(const deck::LoadedDeck&)> start = {};
     /// Returns the memory report. If empty: no memory table.

@@ -44,11 +44,11 @@ std::string batch_line(const spec::RunSpec& run, const Epochs& epochs) {
     const double tokens = static_cast<double>(train.steps) * static_cast<double>(train.global_batch) *
                           static_cast<double>(run.data.seq);
     return fmt::format(
-        "batch     global {} = micro {} x accumulation {} x data {}; {} tokens a step, {} tokens in {} "
+        "batch     global {} = micro {} x accumulation {}{} x data {}; {} tokens a step, {} tokens in {} "
         "steps{}\n",
-        train.global_batch, train.micro_batch, train.micro_batches, run.parallel.data,
-        format_grouped(train.global_batch * run.data.seq), format_count(tokens), format_grouped(train.steps),
-        epochs_text(epochs));
+        train.global_batch, train.micro_batch, train.micro_batches, train.is_by_layer() ? " by layer" : "",
+        run.parallel.data, format_grouped(train.global_batch * run.data.seq), format_count(tokens),
+        format_grouped(train.steps), epochs_text(epochs));
 }
 
 std::string layout_line(const spec::RunSpec& run) {

@@ -24,6 +24,7 @@ deck::LoadOptions for_degrees(deck::LoadOptions options) {
     options.choose_homes = {};
     options.choose_depths = {};
     options.choose_leases = {};
+    options.choose_accumulation = {};
     return options;
 }
 

@@ -130,7 +130,8 @@ deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
             .choose_layout = choose_layout_with_progress(progress),
             .choose_homes = choose_homes_with_progress(progress),
             .choose_depths = choose_depths_with_progress(progress),
-            .choose_leases = choose_leases_with_progress(progress)};
+            .choose_leases = choose_leases_with_progress(progress),
+            .choose_accumulation = choose_accumulation_with_progress(progress)};
 }
 
 /// Throws Error{deck} if the run has no such rank.

@@ -5,6 +5,7 @@
 
 #include "base/progress.hpp"
 #include "plan/layouts/choose_layout.hpp"
+#include "plan/search/choose_accumulation.hpp"
 #include "plan/search/choose_depths.hpp"
 #include "plan/search/choose_leases.hpp"
 #include "plan/search/fastest_homes.hpp"
@@ -49,6 +50,13 @@ inline auto choose_homes_with_progress(Progress& progress) {
 inline auto choose_leases_with_progress(Progress& progress) {
     return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine) {
         return plan::holds_leases_of_a_step(run, machine, PlanningProgress{progress}.watch());
+    };
+}
+
+/// Returns deck::LoadOptions::choose_accumulation with a progress line. `progress` must outlive it.
+inline auto choose_accumulation_with_progress(Progress& progress) {
+    return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+        return plan::choose_accumulation(run, machine, PlanningProgress{progress}.watch());
     };
 }
 

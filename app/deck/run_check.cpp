@@ -251,7 +251,8 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
                            .choose_layout = parts.choose_layout,
                            .choose_homes = parts.choose_homes,
                            .choose_depths = parts.choose_depths,
-                           .choose_leases = parts.choose_leases};
+                           .choose_leases = parts.choose_leases,
+                           .choose_accumulation = parts.choose_accumulation};
     if (options.machine.empty()) {  // the run would start on this machine, now
         load.job_end = deck::find_own_job_end;
     } else {

@@ -106,6 +106,7 @@ int slurm(const SlurmOptions& options) {
     load.choose_homes = choose_homes_with_progress(progress);
     load.choose_depths = choose_depths_with_progress(progress);
     load.choose_leases = choose_leases_with_progress(progress);
+    load.choose_accumulation = choose_accumulation_with_progress(progress);
     auto loaded = deck::load(options.deck, options.overrides, load);
     if (loaded.ok()) {
         expect_to_go_on(loaded);

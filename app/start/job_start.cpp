@@ -21,6 +21,7 @@
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "plan/layouts/choose_layout.hpp"
+#include "plan/search/choose_accumulation.hpp"
 #include "plan/search/choose_depths.hpp"
 #include "plan/search/choose_leases.hpp"
 #include "plan/search/fastest_homes.hpp"
@@ -120,7 +121,9 @@ deck::LoadOptions find_launch(const comm::Context& world) {
             .choose_homes = [](const auto& run,
                                const auto& machine) { return plan::choose_fastest_homes(run, machine); },
             .choose_leases = [](const auto& run,
-                                const auto& machine) { return plan::holds_leases_of_a_step(run, machine); }};
+                                const auto& machine) { return plan::holds_leases_of_a_step(run, machine); },
+            .choose_accumulation =
+                [](const auto& run, const auto& machine) { return plan::choose_accumulation(run, machine); }};
 }
 
 int threads_asked() {

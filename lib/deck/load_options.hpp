@@ -10,6 +10,7 @@
 
 #include "deck/compose/environment.hpp"
 #include "deck/machine/job_deadline.hpp"
+#include "spec/accumulation_choice.hpp"
 #include "spec/depths.hpp"
 #include "spec/layout_space.hpp"
 #include "spec/machine_spec.hpp"
@@ -104,6 +105,10 @@ struct LoadOptions {
     /// Returns true if sharded parameters are gathered once per step. Only called if this is open and can
     /// have an effect. If empty, they are gathered for each pass.
     std::function<bool(const spec::RunSpec&, const spec::MachineSpec&)> choose_leases = {};
+    /// Called for a deck without errors and with known homes, to choose the order of micro-batches. Only
+    /// called if this is open and can have an effect. If empty: by micro-batch.
+    std::function<spec::AccumulationChoice(const spec::RunSpec&, const spec::MachineSpec&)>
+        choose_accumulation = {};
     Environment environment = process_environment;
 };
 

@@ -194,8 +194,7 @@ bool is_worth_planning_whole(const spec::RunSpec& spec) {
     if (built.larger_tiles != spec.tiers.tiles || chunk_elements(built.spec) != chunk_elements(spec)) {
         return false;
     }
-    const auto micro_batches = std::min(spec.train.micro_batches, enough_micro_batches(spec.parallel));
-    return spec.model.layers * micro_batches * weight_of_layer(spec) <= max_passes_of_whole;
+    return spec.model.layers * enough_micro_batches(spec) * weight_of_layer(spec) <= max_passes_of_whole;
 }
 
 /// Adds to every rank the difference between the fullest rank's whole program and its reduced one.
@@ -239,7 +238,8 @@ RunPlan plan_run(const spec::RunSpec& spec,
         return Planner{spec, machine, Size::whole, watch}.run(which, only_stage);
     }
     const auto passes = passes_of_step(spec);
-    if (!searches && passes > max_passes && passes <= max_passes_to_be_sure &&
+    const bool represents = enough_micro_batches(spec) < spec.train.micro_batches;
+    if (!searches && represents && passes > max_passes && passes <= max_passes_to_be_sure &&
         passes * weight_of_layer(spec) <= 2 * max_passes_to_be_sure && plan.accuracy_note.empty() &&
         !plan.footprint.is_clear(error_of_steps)) {
         const int rank = plan.fullest().program.rank;

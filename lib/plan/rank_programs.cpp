@@ -25,15 +25,14 @@ using schedule::Variant;
 constexpr std::int64_t max_plain_passes = 2048;
 
 /// Returns the micro-batches of a step to build. After some, each finds the arena in the state that the
-/// one before left. So the cost of a plan does not depend on their number.
+/// one before left. So the cost of a plan does not depend on their number, except by layer.
 std::int64_t microbatches_to_build(const ReducedRun& built) {
     const auto& spec = built.spec;
     const auto passes = passes_of_step(spec);
     const auto plain = passes * weight_of_layer(spec);
     const bool are_few =
         built.layers.is_whole() ? passes <= max_passes && plain <= max_plain_passes : plain <= max_passes;
-    return are_few ? spec.train.micro_batches
-                   : std::min(spec.train.micro_batches, enough_micro_batches(spec.parallel));
+    return are_few ? spec.train.micro_batches : enough_micro_batches(spec);
 }
 
 /// Adds memory for the tokens of `others` more micro-batches.

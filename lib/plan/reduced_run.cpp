@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/round_up.hpp"
 #include "base/text/units.hpp"
 #include "layout/chunk_layout.hpp"
 #include "plan/stage_kinds.hpp"
@@ -19,6 +20,8 @@ constexpr std::int64_t min_layers = 8;
 /// Weight from which half of these layers suffice.
 constexpr std::int64_t heaviest = 64;
 constexpr std::int64_t chunks_of_search = 512;
+/// Micro-batches of a step by layer for which max_layers holds; with more, fewer layers are built.
+constexpr std::int64_t microbatches_of_all_layers = 4;
 /// Maximum of layer passes through all stages of a pipeline that are built; a search builds a quarter.
 constexpr std::int64_t max_passes_of_pipeline = 2048;
 /// Number of tiles built for a weight with more than max_tiles.
@@ -36,7 +39,7 @@ void cut_into_fewer_tiles(spec::RunSpec& spec) {
 std::int64_t max_layers_of_stage(const spec::RunSpec& spec, std::int64_t weight, Size size) {
     const auto& parallel = spec.parallel;
     const auto stages = std::min(parallel.stages, min_planned_stages);
-    const auto micro_batches = std::min(spec.train.micro_batches, enough_micro_batches(parallel));
+    const auto micro_batches = enough_micro_batches(spec);
     const auto passes = size == Size::of_plan ? max_passes_of_pipeline : max_passes_of_pipeline / 4;
     const auto min = size == Size::of_plan ? min_layers / 2 : min_layers / 4;
     return std::max(2 * min, passes / (stages * micro_batches * weight));
@@ -46,7 +49,11 @@ RepresentativeLayers fewer_layers(const spec::RunSpec& spec, Size size) {
     const std::int64_t stages = spec.parallel.stages;
     const auto weight = weight_of_layer(spec);
     const auto min = weight < heaviest ? min_layers : min_layers / 2;
-    auto max = std::max(2 * min, max_layers / weight);
+    // By layer, all micro-batches are built.
+    const auto more = spec.train.is_by_layer()
+                          ? divide_up(spec.train.micro_batches, microbatches_of_all_layers)
+                          : std::int64_t{1};
+    auto max = std::max(2 * min, max_layers / (weight * more));
     if (stages > 1) {
         max = std::min(max, max_layers_of_stage(spec, weight, size));
     }
@@ -60,8 +67,10 @@ std::int64_t chunk_elements(const spec::RunSpec& spec) {
     return spec.tiers.chunk_elements > 0 ? spec.tiers.chunk_elements : layout::ChunkLayout::usual_elements;
 }
 
-std::int64_t enough_micro_batches(const spec::Parallel& parallel) {
-    return 2 * parallel.stages * parallel.chunks_per_stage + 2;
+std::int64_t enough_micro_batches(const spec::RunSpec& spec) {
+    const auto& parallel = spec.parallel;
+    const std::int64_t enough = 2 * parallel.stages * parallel.chunks_per_stage + 2;
+    return spec.train.is_by_layer() ? spec.train.micro_batches : std::min(spec.train.micro_batches, enough);
 }
 
 ReducedRun shortened(const spec::RunSpec& spec, Size size) {

@@ -22,8 +22,10 @@ inline constexpr std::int64_t max_chunks = 4096;
 /// Maximum number of tiles of a weight that are built as they are.
 inline constexpr int max_tiles = 128;
 
-/// Returns the number of micro-batches after which each finds a rank's memory in the same state.
-std::int64_t enough_micro_batches(const spec::Parallel& parallel);
+/// Returns the number of a step's micro-batches that a plan of memory builds.
+///
+/// After some, each finds a rank's memory in the same state. By layer, each adds to it, so all are built.
+std::int64_t enough_micro_batches(const spec::RunSpec& spec);
 
 /// Reduced run that is built instead of a larger one.
 struct ReducedRun {

@@ -4,6 +4,7 @@
 #include "schedule/expand/expand.hpp"
 #include "schedule/expand/pipeline_order.hpp"
 #include "schedule/passes/activation_pass.hpp"
+#include "schedule/passes/boundary_pass.hpp"
 #include "schedule/passes/context_ring_pass.hpp"
 #include "schedule/passes/control_pass.hpp"
 #include "schedule/passes/fuse_gelu_pass.hpp"
@@ -71,6 +72,7 @@ Program placed(const spec::RunSpec& run,
         optimizer_pass(draft, spec, model);
     }
     activation_pass(draft, spec);
+    boundary_pass(draft, spec);
     kv_cache_pass(draft, spec);
     transfer_pass(draft, spec, model);
     control_pass(draft, model);

@@ -132,7 +132,8 @@ struct Program {
     CachedPass cached;  ///< Variant::cached only
     int rank = 0;
     int microbatches = 1;
-    std::int64_t layers = 0;  ///< of the model: units 1 to `layers` are decoder layers
+    bool is_by_layer = false;  ///< all micro-batches of a unit run before the next unit
+    std::int64_t layers = 0;   ///< of the model: units 1 to `layers` are decoder layers
     IndexedVector<LaneId, Lane> lanes;
     std::vector<Group> groups;
     IndexedVector<BufferId, Buffer> buffers;

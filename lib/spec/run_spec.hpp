@@ -307,6 +307,17 @@ struct StopWhen {
     bool operator==(const StopWhen&) const = default;
 };
 
+/// Order in which a rank runs the micro-batches of a step.
+///
+/// The sums of gradients over micro-batches keep their order. A tied table that is summed in place over the
+/// step is the exception: its parts from the head and from the lookup are added in another order.
+///
+/// Source: GreedySnake, 2025 (arXiv 2512.17570): vertical scheduling
+enum class AccumulationOrder {
+    by_micro_batch,  ///< all units of a micro-batch, then the next micro-batch
+    by_layer         ///< all micro-batches of a unit, then the next unit, which reads its parameters one time
+};
+
 struct Train {
     /// With `tokens`: number of steps if the batch size stays the same from the first step on.
     std::int64_t steps = 0;
@@ -314,12 +325,18 @@ struct Train {
     std::int64_t global_batch = 0;   ///< sequences per optimizer step
     std::int64_t micro_batch = 0;    ///< sequences per rank, forward and backward
     std::int64_t micro_batches = 0;  ///< per step and rank: global_batch / (micro_batch x data degree)
+    AccumulationOrder accumulate = AccumulationOrder::by_micro_batch;  ///< by_layer: one stage only
     /// Patterns of trained tensors; empty: all; with model.lora the adapters.
     std::vector<std::string> only;
     Objective objective = {};
     Spikes spikes = {};
     StopWhen stop_when = {};
     Average average = {};
+
+    /// Returns true if the order differs from that by micro-batch; with one micro-batch there is one order.
+    bool is_by_layer() const noexcept {
+        return accumulate == AccumulationOrder::by_layer && micro_batches > 1;
+    }
 
     bool operator==(const Train&) const = default;
 };

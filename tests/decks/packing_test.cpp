@@ -90,7 +90,7 @@ std::array<Holes, num_arenas> holes_of(const spec::RunSpec& spec, int rank) {
 /// Returns a run of the same patterns whose programs are small enough to build.
 spec::RunSpec buildable(const spec::RunSpec& spec) {
     auto made = plan::shortened(spec, plan::Size::of_plan).spec;
-    made.train.micro_batches = std::min(made.train.micro_batches, plan::enough_micro_batches(made.parallel));
+    made.train.micro_batches = plan::enough_micro_batches(made);
     return made;
 }
 

@@ -98,8 +98,10 @@ std::optional<schedule::BytesByLink> closed_forms(const spec::RunSpec& run,
     };
     auto activations =
         schedule::bytes_by_payload(program)[static_cast<std::size_t>(schedule::PayloadKind::activations)];
-    at(activations, Link::host_to_device) = at(activations, Link::device_to_host);
-    at(activations, Link::nvme_read) = at(activations, Link::nvme_write);
+    if (!program.is_by_layer) {  // by layer, inputs of layers return for forward and for backward
+        at(activations, Link::host_to_device) = at(activations, Link::device_to_host);
+        at(activations, Link::nvme_read) = at(activations, Link::nvme_write);
+    }
     auto sum = activations;
     for (const auto& payload : schedule::link_volumes_by_formula(run, schedule::ModelLayout{run, rank})) {
         for (std::size_t link = 0; link < sum.size(); ++link) {

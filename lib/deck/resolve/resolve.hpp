@@ -87,6 +87,9 @@ void resolve_auto_homes(Resolution& resolution);
 /// Resolves sharding.leases if it is auto; homes must be known.
 void resolve_auto_leases(Resolution& resolution);
 
+/// Resolves train.accumulate if it is auto; homes must be known.
+void resolve_auto_accumulation(Resolution& resolution);
+
 /// Chooses open depths; homes must be known. Returns LoadedDeck::depths.
 std::string resolve_depths(Resolution& resolution);
 

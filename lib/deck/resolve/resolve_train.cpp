@@ -119,6 +119,9 @@ void resolve_train(Resolution& resolution) {
     train.micro_batch = resolution.is_auto("train.micro_batch") ? 1 : values.integer("train.micro_batch");
     const std::int64_t at_once = train.micro_batch * resolution.run.parallel.data;
     train.micro_batches = at_once > 0 ? train.global_batch / at_once : 0;
+    train.accumulate = values.is_keyword("train.accumulate", "by_layer")
+                           ? spec::AccumulationOrder::by_layer
+                           : spec::AccumulationOrder::by_micro_batch;
     train.only = values.as<std::vector<std::string>>("train.only");
     resolve_lora(resolution);
     train.spikes = {.action = spike_action_of(values),

@@ -84,6 +84,11 @@ bool stops_by_no_patience(const Resolution& at) {
     return at.run.train.stop_when.patience == 0;
 }
 
+/// Returns true if the deck asks for by_layer, and a step has one micro-batch.
+bool has_one_microbatch(const Resolution& at) {
+    return at.values.is_keyword("train.accumulate", "by_layer") && at.run.train.micro_batches == 1;
+}
+
 bool has_one_source(const Resolution& at) {
     return at.run.data.train.size() == 1;
 }
@@ -160,6 +165,9 @@ constexpr std::array idle_keys = {
          "Remove it.", "model.init"},
     Idle{"model.init.accept_change", begins_with_random_weights, "model.init.from is random",
          "Remove it, or start with weights that exist.", "model.init"},
+    Idle{"train.accumulate", has_one_microbatch, "a step has one micro-batch",
+         "Remove it, or use a smaller train.micro_batch.",
+         "train.accumulate train.global_batch train.micro_batch parallel"},
     Idle{"train.spikes.window", looks_for_no_spikes, "train.spikes.action is off",
          "Remove it, or set the action.", "train.spikes"},
     Idle{"train.spikes.z", looks_for_no_spikes, "train.spikes.action is off", "Remove it, or set the action.",

@@ -75,6 +75,23 @@ void sums_in_bf16_keep_their_norm(const Resolution& at) {
     }
 }
 
+/// Rejects the order by layer in a pipeline.
+///
+/// Stages work at the same time because each micro-batch leaves a stage before the next one enters it. By
+/// layer, a stage would pass on its first result after all micro-batches of all its layers but the last, and
+/// the stages would run one after another.
+void stages_run_by_micro_batch(const Resolution& at) {
+    const int stages = at.run.parallel.stages * at.run.parallel.chunks_per_stage;
+    if (at.run.train.accumulate == spec::AccumulationOrder::by_layer && stages > 1) {
+        at.found.error(
+            at.values.location("train.accumulate"),
+            fmt::format("train.accumulate: by_layer with {} pipeline stages", stages),
+            "a stage would hold all micro-batches before it passes one on, so stages would work one "
+            "after another",
+            "Use by_micro_batch, or parallel.pipeline: 1.");
+    }
+}
+
 void there_is_something_to_go_back_to(const Resolution& at) {
     if (at.run.train.spikes.action == spec::SpikeAction::roll_back && !at.run.checkpoint.every) {
         at.found.error(at.values.location("train.spikes.action"), "train.spikes.action = roll_back",
@@ -87,6 +104,7 @@ constexpr std::array rules = {
     Rule{global_batch_is_made_of_micro_batches, "train.global_batch train.micro_batch parallel"},
     Rule{a_micro_batch_can_be_listed, "train.micro_batch data.seq"},
     Rule{sums_in_bf16_keep_their_norm, "precision.gradient train.global_batch train.micro_batch parallel"},
+    Rule{stages_run_by_micro_batch, "train.accumulate parallel"},
     Rule{there_is_something_to_go_back_to, "train.spikes checkpoint.every"},
     Rule{a_step_can_be_listed, "train.global_batch train.micro_batch parallel model"},
 };

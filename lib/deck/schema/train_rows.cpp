@@ -19,6 +19,12 @@ constexpr Row rows[] = {
      .max = 1 << 20, .on_resume = noted,
      .doc = "Sequences per rank in one forward and backward pass; determines gradient accumulation; auto: as "
             "in the fastest layout that fits."},
+    {.path = "train.accumulate", .type = Type::keyword, .fallback = "by_micro_batch",
+     .keywords = "by_micro_batch by_layer auto", .on_resume = noted,
+     .doc = "Order of a step's micro-batches. by_micro_batch: all layers of one, then the next one. by_layer: all "
+            "micro-batches of a layer, then the next layer, so that parameters are read and gathered 2 times a step "
+            "instead of 2 times per micro-batch; activations of all micro-batches exist at the same time. auto: the "
+            "order with the shorter planned step."},
     {.path = "train.only", .type = Type::texts, .fallback = "all", .keywords = "all",
      .on_resume = warned, .from_here = "other tensors are trained; new moments start at zero",
      .doc = "Patterns of the tensors to train, such as 'layers.*' or '*.bias'; all others are frozen: no "

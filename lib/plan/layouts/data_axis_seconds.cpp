@@ -99,8 +99,8 @@ DataAxisSeconds data_axis_seconds(const spec::RunSpec& run,
     // A pass gathers sharded parameters again unless they stay gathered for the step.
     const bool gathers_each = sharding.leases == spec::LeaseSpan::pass && sharding.secondary == 0;
     auto all = sums;
-    all.add(OpKind::all_gather, 1, sharding.parameters, compute_bytes,
-            gathers_each ? leases * micro_batches : 1);
+    const auto passes = run.train.is_by_layer() ? 1 : micro_batches;
+    all.add(OpKind::all_gather, 1, sharding.parameters, compute_bytes, gathers_each ? leases * passes : 1);
     all.add(OpKind::all_gather, sharding.parameters, sharding.optimizer, compute_bytes, 1);
     return {.step = std::max(all.max(), sums.max() + publication.max()),
             .end = last_sums.max() + publication.max()};

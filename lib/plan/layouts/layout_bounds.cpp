@@ -102,8 +102,8 @@ double LayoutBounds::exposed_seconds(const spec::RunSpec& run,
                                      double layers,
                                      int stage,
                                      const StageSlots& slots) const {
-    if (trained_ != parameters_.total) {
-        return 0;
+    if (trained_ != parameters_.total || run.train.is_by_layer()) {
+        return 0;  // by layer, passes of all micro-batches hide the sums of the layers after them
     }
     double parameters = layers * static_cast<double>(parameters_.layer);
     parameters += stage == 0 ? static_cast<double>(parameters_.embedding) : 0;

@@ -29,7 +29,9 @@ bool splits_over(const spec::RunSpec& spec, int tensor) {
 bool can_have_stages(const spec::RunSpec& spec, int stages, int chunks) {
     const auto layers = spec.model.layers;
     const std::int64_t runs = std::int64_t{stages} * chunks;
-    return runs <= layers && (chunks == 1 || (stages > 1 && layers % runs == 0));
+    const bool allows_stages = spec.train.accumulate == spec::AccumulationOrder::by_micro_batch;
+    return runs <= layers && (stages == 1 || allows_stages) &&
+           (chunks == 1 || (stages > 1 && layers % runs == 0));
 }
 
 /// Returns the numbers from which a search chooses, or only the one that stays.

@@ -65,7 +65,7 @@ std::int64_t slots_in_flight(const spec::RunSpec& run, int stage) {
     const auto& parallel = run.parallel;
     const auto micro_batches = run.train.micro_batches;
     const std::int64_t after = parallel.stages - 1 - stage;
-    if (parallel.pipeline_schedule == spec::PipelineSchedule::gpipe) {
+    if (run.train.is_by_layer() || parallel.pipeline_schedule == spec::PipelineSchedule::gpipe) {
         return micro_batches;
     }
     if (parallel.chunks_per_stage == 1) {

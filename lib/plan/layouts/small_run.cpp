@@ -15,6 +15,7 @@ spec::RunSpec small_run(const spec::RunSpec& run, int stages, std::int64_t layer
     parallel.ranks = stages * data * parallel.tensor * parallel.context;
     made.stages.clear();
     made.model.layers = layers * stages;
+    made.train.accumulate = spec::AccumulationOrder::by_micro_batch;
     made.train.micro_batches = 3;  // the middle one neither begins nor ends a step
     made.train.global_batch = made.train.micro_batches * made.train.micro_batch * data;
     auto& sharding = made.sharding;

@@ -41,6 +41,9 @@ bool is_of_pass(const Op& op) {
 /// Returns the maximum of micro-batches of which a stage keeps values at the same time.
 std::int64_t micro_batches_in_flight(const spec::RunSpec& spec, int stage) {
     const auto& parallel = spec.parallel;
+    if (spec.train.is_by_layer()) {
+        return spec.train.micro_batches;
+    }
     const auto order =
         schedule::pipeline_order({parallel.pipeline_schedule, parallel.stages, parallel.chunks_per_stage,
                                   static_cast<int>(spec.train.micro_batches)},

@@ -95,7 +95,8 @@ std::optional<DeckEdit> with_axes(const spec::RunSpec& spec, int tensor, int sta
     auto& parallel = made.spec.parallel;
     auto& train = made.spec.train;
     const int times = tensor * stages;
-    if (parallel.data % times != 0 || spec.sharding.secondary > 0) {
+    const bool allows_stages = spec.train.accumulate == spec::AccumulationOrder::by_micro_batch;
+    if (parallel.data % times != 0 || spec.sharding.secondary > 0 || (stages > 1 && !allows_stages)) {
         return std::nullopt;
     }
     parallel.data /= times;

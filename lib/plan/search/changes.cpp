@@ -171,6 +171,15 @@ DeckEdit waiting_for_saves(DeckEdit from) {
     return from;
 }
 
+/// Runs the micro-batches one after another, so that activations of only one exist at a time.
+DeckEdit by_micro_batch(DeckEdit from) {
+    if (from.spec.train.is_by_layer()) {
+        from.spec.train.accumulate = spec::AccumulationOrder::by_micro_batch;
+        from.overrides += " train.accumulate=by_micro_batch";
+    }
+    return from;
+}
+
 /// Adds runs with 2, 4 and 8 times the data ranks, on more nodes if needed, with all state sharded.
 void add_more_ranks(std::vector<DeckEdit>& found, const spec::RunSpec& spec) {
     for (int times = 2; times <= 8; times *= 2) {
@@ -218,6 +227,9 @@ std::vector<DeckEdit> cheaper_runs(const spec::RunSpec& spec) {
     if (is_copied) {
         found.push_back(waiting_for_saves(same));
     }
+    if (spec.train.is_by_layer()) {
+        found.push_back(by_micro_batch(same));
+    }
     const auto add_all = [&](const DeckEdit& from, const std::vector<DeckEdit>& changes) {
         for (const auto& change : changes) {
             found.push_back({from.overrides + change.overrides, change.spec});
@@ -260,7 +272,7 @@ std::vector<DeckEdit> cheaper_runs(const spec::RunSpec& spec) {
         add_smaller_products(found, stages.back());
     }
     add_homes(same, 4, Tier::nvme);
-    std::vector<DeckEdit> min{smallest(same)};
+    std::vector<DeckEdit> min{smallest(by_micro_batch(same))};
     if (is_copied) {
         min.push_back(waiting_for_saves(min.front()));
     }

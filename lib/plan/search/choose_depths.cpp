@@ -36,6 +36,9 @@ constexpr spec::ByTier<double> error_of_search{0.15, 0.25, 0.25};
 /// Number of layers that suffices: such a program reaches its steady state long before its end.
 constexpr std::int64_t layers_to_time = 12;
 
+/// The same for micro-batches by layer: all of them use what is fetched one time.
+constexpr int microbatches_to_time = 8;
+
 /// Part of max_ops_of_depths for timing depths. The rest is for checking budgets. Depths that are not
 /// tried within it are not chosen.
 constexpr std::size_t max_ops_timed = max_ops_of_depths / 3;
@@ -45,7 +48,8 @@ constexpr std::size_t max_ops_timed = max_ops_of_depths / 3;
 spec::RunSpec short_of(const spec::RunSpec& spec) {
     auto shorter = shortened(spec, Size::of_search).spec;
     const auto& parallel = spec.parallel;
-    shorter.train.micro_batches = std::min<std::int64_t>(spec.train.micro_batches, 2 * parallel.stages);
+    const int microbatches = spec.train.is_by_layer() ? microbatches_to_time : 2 * parallel.stages;
+    shorter.train.micro_batches = std::min<std::int64_t>(spec.train.micro_batches, microbatches);
     if (spec.train.only.empty() && parallel.stages * parallel.chunks_per_stage == 1) {
         shorter.model.layers = std::min(shorter.model.layers, layers_to_time);
     }

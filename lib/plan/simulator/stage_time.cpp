@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "plan/cost/op_costs.hpp"
 #include "plan/reduced_run.hpp"
 #include "plan/simulator/simulated_path.hpp"
+#include "plan/simulator/slot_reader.hpp"
 #include "plan/simulator/step_simulation.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
@@ -37,98 +37,10 @@ constexpr std::int64_t layers_that_move = 12;
 constexpr std::int64_t layers_of_chunk_that_move = 4;
 constexpr std::int64_t micro_batches_at_rest = 3;
 constexpr std::int64_t micro_batches_that_move = 6;
+/// By layer, micro-batches share what their unit reads: two numbers of them show what one more adds.
+constexpr std::int64_t micro_batches_by_layer = 16;
 
-/// Returns the middle of some values, or the smaller one of the two in the middle.
-double lower_median(std::vector<double> values) {
-    const auto middle = values.begin() + (std::ssize(values) - 1) / 2;
-    std::ranges::nth_element(values, middle);
-    return *middle;
-}
-
-/// Reads the durations of slots from a simulated step.
-class SlotReader {
-  public:
-    SlotReader(const Program& program, const ModelLayout& model, const SimulatedSteps& steps)
-        : program_{program}, steps_{steps}, chunk_of_unit_(model.table.units.size(), -1) {
-        for (std::size_t chunk = 0; chunk < model.chunk_units.size(); ++chunk) {
-            for (const auto unit : model.chunk_units[chunk]) {
-                chunk_of_unit_[static_cast<std::size_t>(static_cast<int>(unit))] = static_cast<int>(chunk);
-            }
-        }
-        made_.forward.resize(model.chunk_units.size());
-        made_.backward.resize(model.chunk_units.size());
-    }
-
-    StageSlots read() {
-        find_ends();
-        std::map<std::pair<int, bool>, std::vector<double>> durations;
-        double before = steps_.begin;
-        for (const auto& [slot, end] : ends_) {
-            durations[{slot.chunk, slot.is_forward}].push_back(std::max(end - before, 0.0));
-            before = std::max(end, before);
-        }
-        double of_slots = 0;
-        for (const auto& [key, values] : durations) {
-            const auto [chunk, is_forward] = key;
-            const double each = lower_median(values);
-            (is_forward ? made_.forward : made_.backward).at(chunk) = each;
-            of_slots += each * static_cast<double>(values.size());
-        }
-        made_.others = std::max(steps_.step_seconds - of_slots, 0.0);
-        return std::move(made_);
-    }
-
-  private:
-    struct SlotKey {
-        int microbatch = 0;
-        int chunk = 0;
-        bool is_forward = true;
-
-        bool operator==(const SlotKey&) const = default;
-    };
-
-    /// Finds the end of each slot, in the order of the compute lane.
-    ///
-    /// The head computes logits and gradients in turn, block by block, in the backward slot. So all ops of a
-    /// micro-batch after its first backward op, and after its forward slot was left, count as backward.
-    void find_ends() {
-        std::set<std::pair<int, int>> has_begun;
-        std::set<std::pair<int, int>> has_turned;
-        for (std::size_t i = 0; i < program_.ops.size(); ++i) {
-            const auto& op = program_.ops[i];
-            const bool is_pass =
-                (op.kind == schedule::OpKind::compute || op.kind == schedule::OpKind::loss) &&
-                op.microbatch >= 0 && op.unit >= 0;
-            const int chunk =
-                is_pass ? chunk_of_unit_[static_cast<std::size_t>(static_cast<int>(op.unit))] : -1;
-            if (chunk < 0) {
-                continue;
-            }
-            if (op.direction != schedule::Direction::forward) {
-                has_turned.insert({op.microbatch, chunk});
-            }
-            SlotKey key{op.microbatch, chunk, !has_turned.contains({op.microbatch, chunk})};
-            const bool continues = !ends_.empty() && ends_.back().first == key;
-            if (key.is_forward && !continues && !has_begun.insert({op.microbatch, chunk}).second) {
-                has_turned.insert({op.microbatch, chunk});
-                key.is_forward = false;
-            }
-            const double end = steps_.times[steps_.step][0][i].end;
-            if (ends_.empty() || ends_.back().first != key) {
-                ends_.emplace_back(key, end);
-            }
-            ends_.back().second = std::max(ends_.back().second, end);
-        }
-    }
-
-    const Program& program_;
-    const SimulatedSteps& steps_;
-    std::vector<int> chunk_of_unit_;
-    std::vector<std::pair<SlotKey, double>> ends_;
-    StageSlots made_;
-};
-
-/// A function of two numbers of layers, as a straight line.
+/// A function of two numbers of layers, or of micro-batches, as a straight line.
 struct Line {
     std::int64_t few = 0;
     std::int64_t more = 0;
@@ -179,14 +91,16 @@ class BuiltStage {
             flops_of_unit[op.unit] += op.flops;
         }
         // Sums of a step's gradients run with the passes of the last micro-batch only. A short step has few
-        // others, so passes are read from a step without them, and what they add counts one time.
+        // others, so passes are read from a step without them, and what they add counts one time. By layer
+        // they run with the passes of all micro-batches.
         auto passes = ranks;
         for (std::size_t i = 0; i < program.ops.size(); ++i) {
-            passes.front().seconds[i] *= is_of_step_sums(program.ops[i]) ? 0 : 1;
+            const bool is_hidden = is_of_step_sums(program.ops[i]) && !program.is_by_layer;
+            passes.front().seconds[i] *= is_hidden ? 0 : 1;
         }
         const auto without_sums =
             passes.front().seconds == ranks.front().seconds ? steps : simulate_steps(passes, rates);
-        slots = SlotReader{program, model, without_sums}.read();
+        slots = read_slots(program, model, without_sums);
         slots.others += std::max(0.0, steps.step_seconds - without_sums.step_seconds);
         add_lanes(program, ranks.front().seconds);
         const auto of_ops = energy_uses(program, spec, rates.ranks_per_node);
@@ -286,6 +200,26 @@ StageTime extended(const spec::RunSpec& spec,
     return made;
 }
 
+/// Returns the time of a step by layer with more micro-batches than are built.
+StageTime along_micro_batches(const StageTime& few, const StageTime& more, const Line& line) {
+    auto made = more;
+    const auto of_all = [&](std::vector<double> StageSlots::*pass) {
+        return line.at((few.slots.*pass).front() * static_cast<double>(line.few),
+                       (more.slots.*pass).front() * static_cast<double>(line.more));
+    };
+    for (auto pass : {&StageSlots::forward, &StageSlots::backward}) {
+        (made.slots.*pass).front() = of_all(pass) / static_cast<double>(line.wanted);
+    }
+    made.slots.others = line.at(few.slots.others, more.slots.others);
+    for (auto works : {&StageTime::lanes, &StageTime::path, &StageTime::works}) {
+        made.*works = along(line, few.*works, more.*works);
+    }
+    for (std::size_t use = 0; use < made.uses.size(); ++use) {
+        made.uses[use] = line.at(few.uses[use], more.uses[use]);
+    }
+    return made;
+}
+
 /// Returns the ratio of the FLOP of all layers to those of the layers that are built.
 double computed_by_all(const BuiltStage& stage, const RepresentativeLayers& layers) {
     double here = 0;
@@ -331,7 +265,18 @@ Line layers_to_build(const spec::RunSpec& spec, std::int64_t weight) {
 
 StageTime stage_time(const spec::RunSpec& spec, int rank, const Rates& rates) {
     const auto weight = weight_of_layer(spec);
-    const auto micro_batches = is_at_rest(spec) ? micro_batches_at_rest : micro_batches_that_move;
+    if (spec.train.is_by_layer() && spec.train.micro_batches > micro_batches_by_layer) {
+        const auto time_of = [&](std::int64_t micro_batches) {
+            auto shorter = spec;
+            shorter.train.micro_batches = micro_batches;
+            return stage_time(shorter, rank, rates);
+        };
+        const Line line{micro_batches_by_layer / 2, micro_batches_by_layer, spec.train.micro_batches};
+        return along_micro_batches(time_of(line.few), time_of(line.more), line);
+    }
+    const auto micro_batches = spec.train.is_by_layer() ? micro_batches_by_layer * weight
+                               : is_at_rest(spec)       ? micro_batches_at_rest
+                                                        : micro_batches_that_move;
     auto shorter = spec;
     shorter.train.micro_batches =
         std::min(spec.train.micro_batches, std::max<std::int64_t>(2, micro_batches / weight));

@@ -39,6 +39,40 @@ class SlotWalk {
         }
     }
 
+    /// Walks all micro-batches of a group of units before the next group.
+    ///
+    /// Forward runs up to the last layer, then the head, then backward down to the first unit with a trained
+    /// tensor. Each sum over micro-batches has the order that it has if whole micro-batches follow each other.
+    ///
+    /// \pre the run has one stage with one chunk
+    void walk_by_layer() {
+        ZG_EXPECTS(model_.virtual_stages == 1);
+        const auto groups = groups_of_units();
+        const UnitId head = model_.chunk_units.front().back();
+        std::vector<BufferId> x(static_cast<std::size_t>(writer_.program().microbatches));
+        const auto for_each_microbatch = [&](const auto& write) {
+            for (int m = 0; m < std::ssize(x); ++m) {
+                write(m, x[m]);
+            }
+        };
+        for (const auto& group : groups) {
+            for_each_microbatch([&](int m, BufferId& input) {
+                for (const UnitId unit : group) {
+                    input = writer_.forward(unit, m, input);
+                }
+            });
+        }
+        for_each_microbatch([&](int m, BufferId& input) { input = writer_.head(head, m, input); });
+        for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+            for_each_microbatch([&](int m, BufferId& d_output) {
+                for (auto unit = group->rbegin(); unit != group->rend() && model_.runs_backward(*unit);
+                     ++unit) {
+                    d_output = writer_.backward(*unit, m, d_output);
+                }
+            });
+        }
+    }
+
     std::size_t num_ops() { return writer_.program().ops.size(); }
     ProgramBuilder take() { return writer_.take(); }
 
@@ -47,6 +81,29 @@ class SlotWalk {
 
     const std::vector<UnitId>& units(const Slot& slot) const { return model_.chunk_units.at(slot.chunk); }
     bool is_head(UnitId unit) const { return model_.table.units[unit].kind == UnitKind::head; }
+
+    /// Returns the units before the head in groups whose micro-batches follow each other.
+    ///
+    /// A group is one unit or, with recompute.kind full, a range of recomputed layers: the values within the
+    /// range then exist for one micro-batch at a time.
+    std::vector<std::vector<UnitId>> groups_of_units() const {
+        const int every = spec_.recompute.kind == spec::RecomputeKind::full ? spec_.recompute.every : 1;
+        std::vector<std::vector<UnitId>> groups;
+        int recomputed = 0;
+        for (const UnitId unit : model_.chunk_units.front()) {
+            if (is_head(unit)) {
+                continue;
+            }
+            const bool is_recomputed =
+                model_.table.units[unit].kind == UnitKind::layer && model_.runs_backward(unit);
+            if (!is_recomputed || recomputed % every == 0) {
+                groups.emplace_back();
+            }
+            recomputed += is_recomputed ? 1 : 0;
+            groups.back().push_back(unit);
+        }
+        return groups;
+    }
 
     void forward(const Slot& slot) {
         const int v = model_.virtual_stage(slot.chunk);
@@ -210,6 +267,10 @@ ProgramBuilder expand(const spec::RunSpec& spec,
                       const std::vector<Slot>& slots,
                       const CachedPass& cached) {
     SlotWalk walk{spec, model, variant, cached};
+    if (variant == Variant::train && spec.train.is_by_layer()) {
+        walk.walk_by_layer();
+        return walk.take();
+    }
     std::vector<std::size_t> slot_begins;
     for (const auto& slot : slots) {
         slot_begins.push_back(walk.num_ops());

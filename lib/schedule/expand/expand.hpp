@@ -74,6 +74,9 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
 
 /// Writes forward and backward of all slots, unit by unit and phase by phase.
 ///
+/// With train.accumulate by_layer, a training program has the ops of all slots, in another order: all
+/// micro-batches of a unit before the next unit. It has no slot_begins.
+///
 /// Also inserts the collectives that convert between tensor-axis placements of neighbouring phases, and the
 /// messages between stages. Ops carry unit, phase, micro-batch and direction; collectives of a unit carry the
 /// unit's number. Backward ops that write gradients of parameters leave `accumulate` to reduce_pass.

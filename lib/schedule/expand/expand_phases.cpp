@@ -74,6 +74,7 @@ PhaseWriter::PhaseWriter(const spec::RunSpec& spec,
     program.cached = cached;
     program.rank = model.rank;
     program.microbatches = variant == Variant::train ? static_cast<int>(spec.train.micro_batches) : 1;
+    program.is_by_layer = variant == Variant::train && spec.train.is_by_layer();
     program.layers = spec.model.layers;
     program.lane(Engine::compute);
     draft_.state = add_state(program, spec, model);

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "schedule/passes/saved_for_backward.hpp"
-#include "schedule/residency/move_op.hpp"
-#include "schedule/residency/unit_passes.hpp"
+#include "schedule/residency/away_moves.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -37,88 +34,60 @@ std::map<int, Tier> homes_of(const Program& program, const std::vector<Kept>& ke
     return homes;
 }
 
-enum class MoveDirection { away, back };
-
+/// Saved activations that leave the device.
 class Departures {
   public:
-    Departures(Program& program, int prefetch)
-        : program_{program}, prefetch_{prefetch}, unit_passes_{program} {}
-
-    /// True if backward needs the buffer in the same unit pass in which forward last uses it (the head's
-    /// pass).
-    bool is_wanted_at_once(const Kept& kept) const {
-        return unit_passes_.issued_at(kept.first_backward, 1) <= kept.last_forward;
+    Departures(Program& program, int prefetch) : program_{program}, moves_{program, prefetch} {
+        if (program.is_by_layer) {
+            find_waits();
+        }
     }
 
     /// Adds the transfers of one kept buffer to its home and back.
     ///
-    /// The transfer out is listed one unit pass later than the buffer is made. The lane does not wait for
-    /// that, but until then no other buffer gets the memory, so the next pass does not wait for the link.
+    /// A buffer stays on the device if backward needs it in the same unit pass in which forward last uses it
+    /// (the head's pass), unless it waits for that pass.
     void add(const Kept& kept, Tier home) {
-        const int gone = std::min<int>(unit_passes_.after(kept.produced, 2), kept.first_backward);
-        const int away = like(kept.buffer, home, " away");
-        const int back = like(kept.buffer, Tier::device, " back");
-        std::vector<int> direction{kept.buffer, away, back};
-        if (home == Tier::nvme) {
-            direction = {kept.buffer, like(kept.buffer, Tier::host, " on its way out"), away,
-                         like(kept.buffer, Tier::host, " on its way back"), back};
+        const auto& passes = moves_.unit_passes();
+        const bool is_wanted_at_once = passes.issued_at(kept.first_backward, 1) <= kept.last_forward;
+        const int gone = std::min<int>(moves_.leaves_at(kept.produced), kept.first_backward);
+        const auto waits = next_unit_.find(kept.buffer);
+        const bool comes_for_forward = waits != next_unit_.end() && waits->second < kept.first_backward &&
+                                       moves_.returns_at(waits->second, home) > gone;
+        if (is_wanted_at_once && !comes_for_forward) {
+            return;
         }
-        const auto hops = direction.size() - 1;
-        for (std::size_t s = 0; s < hops; ++s) {
-            auto op = move_op(program_, direction[s], direction[s + 1]);
-            if (s < hops / 2) {
-                in_front_.emplace(std::pair{gone, MoveDirection::away}, std::move(op));
-            } else {
-                const int ahead = op.kind == OpKind::read ? 2 * prefetch_ : prefetch_;
-                const int wanted = unit_passes_.issued_at(kept.first_backward, ahead);
-                in_front_.emplace(std::pair{std::max(wanted, gone), MoveDirection::back}, std::move(op));
-            }
+        const auto away = moves_.send_away(kept.buffer, home, gone);
+        if (comes_for_forward) {
+            moves_.bring_back(kept.buffer, away, waits->second, gone);
         }
-        returned_.emplace(kept.buffer, Returned{back, kept.first_backward});
+        const bool stays =
+            comes_for_forward && moves_.returns_at(kept.first_backward, home) <= kept.last_forward;
+        if (!is_wanted_at_once && !stays) {
+            moves_.bring_back(kept.buffer, away, kept.first_backward, gone);
+        }
     }
 
-    void insert() {
-        std::vector<Op> ops;
-        auto next = in_front_.begin();
-        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
-            for (; next != in_front_.end() && next->first.first == i; ++next) {
-                ops.push_back(std::move(next->second));
-            }
-            auto& op = program_.ops[i];
-            for (auto* operands : {&op.reads, &op.writes}) {
-                for (auto& operand : *operands) {
-                    const auto found = returned_.find(operand.buffer);
-                    if (found != returned_.end() && i >= found->second.first_op) {
-                        operand.buffer = found->second.buffer;
-                    }
-                }
-            }
-            ops.push_back(std::move(op));
-        }
-        program_.ops = std::move(ops);
-    }
+    void insert() { moves_.insert(); }
 
   private:
-    /// Buffer that backward reads instead of the one that left, and the first op that reads it.
-    struct Returned {
-        BufferId buffer = -1;
-        int first_op = -1;
-    };
-
-    int like(BufferId buffer, Tier tier, const char* what) {
-        auto made = program_.buffers[buffer];
-        made.name += what;
-        made.tier = tier;
-        return program_.add_buffer(std::move(made));
+    /// Finds the first op of forward that reads a value in another unit than that which made it. By layer,
+    /// passes of other micro-batches lie between them.
+    void find_waits() {
+        for (OpId i = 0; i < program_.ops.end_id(); ++i) {
+            const auto& op = program_.ops[i];
+            for (const auto& operand : op.reads) {
+                const auto& buffer = program_.buffers[operand.buffer];
+                if (buffer.unit >= 0 && op.unit >= 0 && buffer.unit != op.unit && buffer.microbatch >= 0) {
+                    next_unit_.try_emplace(operand.buffer, i);
+                }
+            }
+        }
     }
 
     Program& program_;
-    int prefetch_;
-    UnitPasses unit_passes_;
-    /// Transfers by the op that they precede; those of one buffer in their order. Transfers out come first,
-    /// so that their source does not share memory with the target of a transfer back.
-    std::multimap<std::pair<int, MoveDirection>, Op> in_front_;
-    std::unordered_map<int, Returned> returned_;  ///< by the buffer that left
+    AwayMoves moves_;
+    std::unordered_map<int, OpId> next_unit_;  ///< by buffer; by layer only
 };
 
 }  // namespace
@@ -132,7 +101,7 @@ void activation_pass(ProgramBuilder& draft, const spec::RunSpec& spec) {
     const auto homes = homes_of(draft.program, kept, home);
     Departures departures{draft.program, spec.overlap.prefetch};
     for (const auto& one : kept) {
-        if (homes.at(one.buffer) != Tier::device && !departures.is_wanted_at_once(one)) {
+        if (homes.at(one.buffer) != Tier::device) {
             departures.add(one, homes.at(one.buffer));
         }
     }

@@ -13,6 +13,10 @@ namespace ziggurat::schedule {
 /// host: they stay away the longest. Activations that forward last uses in the head's pass and that backward
 /// needs there stay on the device, because backward would need them before the transfer out has ended.
 ///
+/// With train.accumulate by_layer, the input of the next unit waits for the passes of all other
+/// micro-batches. It waits at home and returns for the forward of that unit, if it waits for more passes than
+/// its transfers take. boundary_pass moves the other values that wait.
+///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.2.3 (activation checkpoints).
 void activation_pass(ProgramBuilder& draft, const spec::RunSpec& spec);
 

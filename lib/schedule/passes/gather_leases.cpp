@@ -44,7 +44,7 @@ Leases::Key Leases::key(const Op& op, UnitId owner) const {
         return {owner, owner, -1, 0, -1};
     }
     if (!model_.tiling(owner).is_cut()) {
-        return {op.unit, owner, op.microbatch, is_head || is_forward ? 0 : 1, -1};
+        return {op.unit, owner, microbatch_of(op, owner), is_head || is_forward ? 0 : 1, -1};
     }
     const int pass = is_forward ? 0 : op.direction == Direction::recompute && !is_head ? 2 : 1;
     return {op.unit, owner, op.microbatch, pass, op.segment};
@@ -52,6 +52,12 @@ Leases::Key Leases::key(const Op& op, UnitId owner) const {
 
 bool Leases::is_for_step(UnitId owner) const {
     return spec_.sharding.leases == spec::LeaseSpan::step && !model_.tiling(owner).is_cut();
+}
+
+/// Returns the micro-batch of the lease that serves an op; -1 if the lease serves all of them.
+int Leases::microbatch_of(const Op& op, UnitId owner) const {
+    const bool serves_all = is_for_step(owner) || (program_.is_by_layer && !model_.tiling(owner).is_cut());
+    return serves_all ? -1 : op.microbatch;
 }
 
 /// Makes an operand name the part of the lease that holds it. A segment gets only the parts that ops
@@ -74,13 +80,18 @@ void Leases::name_part(Lease& lease, Operand& operand) {
     run.offset = 0;
 }
 
+std::string Leases::purpose_of(const Lease& lease) const {
+    if (is_for_step(lease.unit)) {
+        return "the step";
+    }
+    return std::string{to_string(lease.direction)} +
+           (lease.microbatch < 0 ? "" : " " + std::to_string(lease.microbatch));
+}
+
 LeasedPart Leases::make_part(const Lease& lease, layout::ElementRange range) {
     const auto& state = draft_.state.units[lease.unit];
     auto buffer = program_.buffers[state.full_parameters];
-    buffer.name = model_.table.units[lease.unit].name + ".parameters for " +
-                  (lease.microbatch < 0
-                       ? std::string{"the step"}
-                       : std::string{to_string(lease.direction)} + " " + std::to_string(lease.microbatch));
+    buffer.name = model_.table.units[lease.unit].name + ".parameters for " + purpose_of(lease);
     buffer.microbatch = lease.microbatch;
     buffer.consumer = MemoryCategory::leases;
     buffer.first_element = range.begin;
@@ -91,7 +102,7 @@ LeasedPart Leases::make_part(const Lease& lease, layout::ElementRange range) {
 Lease Leases::make(UnitId unit, const Op& first, int first_op) {
     Lease lease;
     lease.unit = unit;
-    lease.microbatch = is_for_step(unit) ? -1 : first.microbatch;
+    lease.microbatch = microbatch_of(first, unit);
     const bool is_backward = std::get<3>(key(first, unit)) > 0;
     lease.direction = is_backward ? Direction::backward : Direction::forward;
     lease.first_op = first_op;

@@ -18,8 +18,8 @@ struct LeasedPart {
     BufferId buffer = -1;
 };
 
-/// Parameters of one unit, or of one of its segments, for one pass of one micro-batch or for the whole
-/// step.
+/// Parameters of one unit, or of one of its segments, for one pass of one or all micro-batches, or for
+/// the whole step.
 struct Lease {
     UnitId unit = -1;
     int microbatch = -1;  ///< -1: all micro-batches
@@ -41,6 +41,8 @@ class Leases {
     const std::vector<Lease>& all() const noexcept { return leases_; }
     /// Returns the op before which the second copy that `lease` writes or reads is made.
     int copied_before(const Lease& lease) const { return copied_before_.at(lease.copied); }
+    /// Returns the passes that the lease serves, as text.
+    std::string purpose_of(const Lease& lease) const;
 
   private:
     /// (unit of the op, unit of the parameters, micro-batch, pass, segment)
@@ -51,6 +53,7 @@ class Leases {
     /// True if one lease of the unit serves the whole step. False for tiled units, which should have few
     /// tiles in memory at a time.
     bool is_for_step(UnitId owner) const;
+    int microbatch_of(const Op& op, UnitId owner) const;
     void name_part(Lease& lease, Operand& operand);
     LeasedPart make_part(const Lease& lease, layout::ElementRange range);
     Lease make(UnitId unit, const Op& first, int first_op);

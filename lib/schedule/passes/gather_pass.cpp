@@ -70,10 +70,7 @@ class Gathers {
         op.payload = spec_.precision.compute;
         op.group = data_group(program_, model_, 1, span);
         op.lane = program_.lane(Engine::collective, op.group);
-        op.label = name(lease.unit) + " gathered for " +
-                   (lease.microbatch < 0
-                        ? std::string{"the step"}
-                        : std::string{to_string(lease.direction)} + " " + std::to_string(lease.microbatch));
+        op.label = name(lease.unit) + " gathered for " + leases_.purpose_of(lease);
         return op;
     }
 

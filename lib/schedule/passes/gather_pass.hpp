@@ -19,6 +19,8 @@ namespace ziggurat::schedule {
 /// Recomputation has a lease in addition to that of backward, and each of the two passes of a tiled head has
 /// its own, because no segment is kept for a later pass.
 ///
+/// With train.accumulate by_layer, a lease of an untiled unit serves the pass of all micro-batches.
+///
 /// With sharding.leases step, one lease of an untiled unit serves all readers of the whole step.
 ///
 /// With a secondary span s, the first lease of a unit in a step writes a slice of 1/s to a second copy on

@@ -39,7 +39,7 @@ class Transfers {
         : program_{program},
           prefetch_{spec.overlap.prefetch},
           optimizer_prefetch_{std::max(spec.overlap.optimizer_prefetch, 2 * prefetch_)},
-          unit_passes_{program},
+          unit_passes_{UnitPasses::for_state(program)},
           found_{find_residencies(program, homes)} {}
 
     void run() {

@@ -1,6 +1,7 @@
 #include "schedule/residency/transfer_residencies.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "base/small_vector.hpp"
 
@@ -21,6 +22,11 @@ class Finder {
   public:
     Finder(Program& program, const std::vector<std::vector<HomePart>>& homes) : program_{program} {
         go_home(homes);
+        for (const auto& op : program.ops) {
+            if (op.segment >= 0) {
+                tiled_.insert(op.unit);
+            }
+        }
     }
 
     Residencies run() {
@@ -177,6 +183,16 @@ class Finder {
         residency.all.add(runs);
     }
 
+    /// Returns the unit pass of an op.
+    ///
+    /// By layer, the sums of a unit's gradients over micro-batches follow each other and are one pass, so
+    /// that the accumulator stays where they are formed. Gradients of segments are added up one by one.
+    UnitPass pass_of(int i) const {
+        const auto& op = program_.ops[i];
+        const bool adds_up = program_.is_by_layer && op.kind == OpKind::add && !tiled_.contains(op.unit);
+        return adds_up ? UnitPass{op.unit, -1, 2, -1} : unit_pass_of(program_, i);
+    }
+
     /// Returns the residency that `runs` join, or a new one.
     ///
     /// An op of a segment, or a collective, can use bytes far from the other bytes of the buffer, such as a
@@ -184,7 +200,7 @@ class Finder {
     std::size_t residency_for(
         int i, const Op& op, int home, const ByteRangeSet& runs, Tier tier, OpenResidencies& open) {
         const auto* looked_in = residency_of_norm(op, open);
-        const auto unit_pass = looked_in != nullptr ? looked_in->unit_pass : unit_pass_of(op, i);
+        const auto unit_pass = looked_in != nullptr ? looked_in->unit_pass : pass_of(i);
         auto& residencies = open[home];
         const bool may_be_apart = op.kind != OpKind::compute || op.segment >= 0;
         std::vector<std::size_t> near;
@@ -265,6 +281,7 @@ class Finder {
     }
 
     Program& program_;
+    std::set<int> tiled_;  ///< units with segments
     Residencies found_;
 };
 

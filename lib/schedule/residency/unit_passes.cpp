@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 namespace ziggurat::schedule {
 
-UnitPass unit_pass_of(const Op& op, int index) {
+UnitPass unit_pass_of(const Program& program, int index) {
+    const auto& op = program.ops[index];
     if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
         const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
+        if (program.is_by_layer && op.segment < 0) {
+            const bool is_head = op.unit > program.layers;
+            return {op.unit, -1, is_forward || is_head ? 0 : 1, -1};
+        }
         return {op.unit, op.microbatch, is_forward ? 0 : 1, op.segment};
     }
     return {-1, index, 0, -1};
@@ -23,6 +29,20 @@ UnitPasses::UnitPasses(const Program& program) {
             begins_.push_back(i);
         }
     }
+}
+
+UnitPasses UnitPasses::for_state(const Program& program) {
+    if (!program.is_by_layer) {
+        return UnitPasses{program};
+    }
+    UnitPasses made;
+    std::set<UnitPass> begun;
+    for (OpId i = 0; i < program.ops.end_id(); ++i) {
+        if (program.ops[i].kind == OpKind::compute && begun.insert(unit_pass_of(program, i)).second) {
+            made.begins_.push_back(i);
+        }
+    }
+    return made;
 }
 
 void UnitPasses::sort() {

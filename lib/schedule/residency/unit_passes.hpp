@@ -13,8 +13,11 @@ using UnitPass = std::tuple<int, int, int, int>;
 
 /// Returns the pass of a unit, or of one of its segments, over a micro-batch, forward or backward.
 ///
+/// With Program::is_by_layer, the passes of a unit over all micro-batches are one unit pass; for the head,
+/// forward and backward together. Segments stay apart, because few of them should be in memory at a time.
+///
 /// Any other op is its own unit pass.
-UnitPass unit_pass_of(const Op& op, int index);
+UnitPass unit_pass_of(const Program& program, int index);
 
 /// Begins of unit passes, as indices in the list of ops.
 ///
@@ -23,6 +26,10 @@ UnitPass unit_pass_of(const Op& op, int index);
 class UnitPasses {
   public:
     explicit UnitPasses(const Program& program);
+
+    /// Returns the begins for transfers of state. With Program::is_by_layer, the passes of a unit over all
+    /// micro-batches are one unit pass, so that state is fetched during all passes of the unit before it.
+    static UnitPasses for_state(const Program& program);
 
     /// Adds another op for which data is fetched.
     void add(OpId op) { begins_.push_back(op); }
@@ -37,6 +44,8 @@ class UnitPasses {
     int after(int done, int after) const;
 
   private:
+    UnitPasses() = default;
+
     std::vector<int> begins_;  ///< ascending
 };
 

@@ -33,18 +33,21 @@ void take_home(BytesByLink& sum, Tier home, Tier user, std::int64_t bytes, std::
 
 /// Adds the traffic of gradients: the reduced shard of each micro-batch is made on the device and
 /// accumulated at home. For NVMe, the path goes through host memory.
+///
+/// \param accumulations  number of times that the accumulator is written; it is read one time less
 void add_gradients(BytesByLink& sum,
                    Tier home,
                    Tier updater,
                    std::int64_t trained,
                    std::int64_t width,
-                   std::int64_t microbatches) {
+                   std::int64_t microbatches,
+                   std::int64_t accumulations) {
     if (home != Tier::device) {
         at(sum, Link::device_to_host) += microbatches * 4 * trained;
     }
     if (home == Tier::nvme) {
-        at(sum, Link::nvme_write) += microbatches * round_up_to_page(width * trained);
-        at(sum, Link::nvme_read) += (microbatches - 1) * round_up_to_page(width * trained);
+        at(sum, Link::nvme_write) += accumulations * round_up_to_page(width * trained);
+        at(sum, Link::nvme_read) += (accumulations - 1) * round_up_to_page(width * trained);
     }
     fetch(sum, home, updater, width * trained, 1);
 }
@@ -59,6 +62,11 @@ BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLay
     const std::int64_t width = spec::element_bytes(spec.precision.compute);
     const bool has_master = spec.precision.compute != spec::DType::f32;
     const std::int64_t microbatches = spec.train.micro_batches;
+    // By layer, sums over micro-batches follow each other. The first gradient is summed over ranks to its
+    // home, unless the accumulator is narrow.
+    const std::int64_t accumulations = !spec.train.is_by_layer()                     ? microbatches
+                                       : spec.precision.gradient == spec::DType::f32 ? 2
+                                                                                     : 1;
 
     BytesByPayload sums{};
     auto& of_parameters = sums[PayloadKind::parameters];
@@ -68,7 +76,7 @@ BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLay
         const std::size_t u = unit;
         const auto held = model.held(unit).size() / spec.parallel.data;
         const auto trained = model.trains(unit) ? model.shards[u].padded_elements() / spec.parallel.data : 0;
-        const auto leases = microbatches * leases_per_microbatch(spec, model, unit);
+        const auto leases = leases_per_step(spec, model, unit);
         fetch(of_parameters, parameters, Tier::device, width * trained, leases);
         fetch(of_parameters, parameters, Tier::device, width * (held - trained), leases);
         if (!has_master) {
@@ -76,7 +84,7 @@ BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLay
         }
         take_home(of_parameters, parameters, updater, width * trained, 1);
         add_gradients(of_gradients, gradients, updater, trained, element_bytes(spec.precision.gradient),
-                      microbatches);
+                      microbatches, accumulations);
         for (const bool is_present : {true, true, has_master, spec.train.average.is_on()}) {
             fetch(of_optimizer, optimizer, updater, is_present ? 4 * trained : 0, 1);
             take_home(of_optimizer, optimizer, updater, is_present ? 4 * trained : 0, 1);

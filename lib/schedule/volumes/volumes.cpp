@@ -61,6 +61,11 @@ std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout&
     return (looks_up ? 1 : 0) + (multiplies ? 1 : 0);
 }
 
+std::int64_t leases_per_step(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit) {
+    const bool serves_all = spec.train.is_by_layer() && !model.tiling(unit).is_cut();
+    return (serves_all ? 1 : spec.train.micro_batches) * leases_per_microbatch(spec, model, unit);
+}
+
 std::int64_t bytes_sent(const Op& op, const Program& program) {
     const auto collective = row_of(op.kind).collective;
     if (!collective) {
@@ -90,7 +95,7 @@ Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) 
             continue;
         }
         const auto held = model.held(unit).size();
-        const auto passes = microbatches * leases_per_microbatch(spec, model, unit);
+        const auto passes = leases_per_step(spec, model, unit);
         const bool is_for_step = spec.sharding.leases == spec::LeaseSpan::step;
         const auto leases = is_for_step ? std::min<std::int64_t>(passes, 1) : passes;
         const bool keeps_copy = secondary > 0 && spans.parameters > 1;

@@ -31,7 +31,7 @@ struct Volumes {
 ///     gathers      M leases P(1 - 1/p); leases are 2 for a decoder layer, 1 for a lookup, for the head and
 ///                  for a layer whose backward reads no parameters (below the first trained tensor there is
 ///                  no backward). With leases for the step, or a secondary span, only the first lease of a
-///                  step.
+///                  step. With train.accumulate by_layer, M is 1 here.
 ///     secondary    all later leases, P(1 - 1/s) each
 ///     reduction    at_end           T(1 - 1/d)
 ///                  each_microbatch  M T(1 - 1/d)
@@ -54,6 +54,11 @@ Volumes volumes_counted(const Program& program);
 /// A layer has one for forward and one for backward, which recomputation shares. A lookup has one; the head,
 /// which runs forward and backward together, has one.
 std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit);
+
+/// Returns the number of leases of a unit in a step, with leases for each pass.
+///
+/// By layer, one lease of an untiled unit serves the passes of all micro-batches.
+std::int64_t leases_per_step(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit);
 
 /// Returns the bytes that the rank sends with `op`, counted as in a ring.
 ///

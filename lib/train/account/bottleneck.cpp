@@ -166,6 +166,10 @@ std::string relief_of_link(const BottleneckFacts& facts, Link link, const LinkSu
     }
     const auto parameters = facts.moved[PayloadKind::parameters][link];
     if (facts.microbatches > 1 && parameters > 0 && link != Link::nvme_write) {
+        if (facts.may_run_by_layer) {
+            add(fmt::format("train.accumulate: by_layer moves parameters for all {} micro-batches at once",
+                            facts.microbatches));
+        }
         add("half the micro-batches at twice the size move parameters half as often");
     }
     add(is_of_disk(link) ? "more nodes, more disks in tiers.nvme.paths or faster disks shorten the rest"
@@ -204,7 +208,9 @@ BottleneckFacts bottleneck_facts(const spec::RunSpec& spec, const schedule::Prog
     }
     facts.moved = schedule::bytes_by_payload(program);
     facts.at_home = schedule::bytes_at_home(program);
-    facts.microbatches = spec.train.micro_batches;
+    facts.microbatches = spec.train.is_by_layer() ? 1 : spec.train.micro_batches;
+    facts.may_run_by_layer =
+        facts.microbatches > 1 && spec.parallel.stages * spec.parallel.chunks_per_stage == 1;
     facts.gathers_parameters = spec.sharding.parameters > 1;
     facts.prefetch = spec.overlap.prefetch;
     facts.num_paths = static_cast<int>(spec.tiers.nvme_paths.size());

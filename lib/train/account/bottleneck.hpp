@@ -22,6 +22,7 @@ struct BottleneckFacts {
     /// Bytes at home: [cargo][tier].
     schedule::StateByTier at_home{};
     std::int64_t microbatches = 1;
+    bool may_run_by_layer = false;    ///< micro-batches run one after another, in one stage
     bool gathers_parameters = false;  ///< parameters are sharded over ranks: ZeRO 3
     int prefetch = 1;
     int num_paths = 0;

@@ -247,6 +247,9 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
     if (draw.chance(0.2)) {
         deck.set("only", drawn_trained_part(draw, shape));
     }
+    if (degrees.stages == 1 && draw.chance(0.5)) {
+        deck.set("accumulate", "by_layer");
+    }
     deck.section("train");
     draw_layout(draw, deck, shape, nvme_folder);
     deck.set("compute", "fp32");
@@ -322,6 +325,7 @@ spec::RunSpec alone(const spec::RunSpec& run) {
     one.parallel.threads = threads;
     one.sharding = {};
     one.tiers.tiles = {};
+    one.train.accumulate = spec::AccumulationOrder::by_micro_batch;
     one.train.micro_batches = run.train.global_batch / run.train.micro_batch;
     return one;
 }

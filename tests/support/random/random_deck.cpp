@@ -14,6 +14,7 @@
 #include "tests/support/made_up_pairs.hpp"
 #include "tests/support/random/draw.hpp"
 #include "tests/support/random/draw_scaling.hpp"
+#include "tests/support/random/order_of_reference.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -109,6 +110,9 @@ void draw_batches(Draw& draw, DeckText& deck, int ranks, int steps) {
         deck.set("only", draw.one_of<std::string>({"[layers.*]", "[\"*.weight\"]", "[\"*bias\", \"*norm*\"]",
                                                    "[layers.0.*, embedding.*]", "[\"*mlp*\"]",
                                                    "[head.*, \"*attention.out*\"]"}));
+    }
+    if (draw.chance(0.5)) {
+        deck.set("accumulate", "by_layer");
     }
     if (draw.chance(0.3)) {
         deck.set("average", draw.one_of<std::string>(
@@ -355,6 +359,7 @@ spec::RunSpec without_tiers(const spec::RunSpec& run) {
     reference.overlap.optimizer_prefetch = spec::Overlap{}.optimizer_prefetch;
     reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
     reference.recompute = {};
+    reference.train.accumulate = order_of_reference(run);
     return reference;
 }
 
@@ -376,6 +381,7 @@ spec::RunSpec reference_of(const spec::RunSpec& run) {
     reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
     reference.tiers.chunk_elements = 1 << 20;
     reference.recompute = {};
+    reference.train.accumulate = order_of_reference(run);
     return reference;
 }
 

@@ -290,6 +290,9 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
         spec.model.full_attention_interval = draw.one_of<std::int64_t>({0, 0, 2, 3});
         spec.model.window_rope_theta = layout::family_of(spec.model).window_rope_theta;
     }
+    if (limits.by_layer && spec.parallel.stages * spec.parallel.chunks_per_stage == 1 && draw.chance(0.5)) {
+        spec.train.accumulate = spec::AccumulationOrder::by_layer;
+    }
     if (draw.chance(0.3)) {
         spec.train.average = {.decay = 0.75, .from = draw.between(0, 2)};
     }
@@ -331,6 +334,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("train.objective", s.train.objective.has_pairs() ? "of pairs" : "of tokens");
     note("train.average", s.train.average.is_on() ? "on" : "off");
     note("train.micro_batches", number(s.train.micro_batches));
+    note("train.accumulate", s.train.is_by_layer() ? "by_layer" : "by_micro_batch");
     note("overlap.prefetch", number(s.overlap.prefetch));
     note("overlap.optimizer_prefetch", number(s.overlap.optimizer_prefetch));
     note("overlap.bucket", number(s.overlap.bucket_elements));

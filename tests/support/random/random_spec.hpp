@@ -30,6 +30,7 @@ struct RandomSpecLimits {
     bool frozen = true;
     bool tiles = true;
     bool stages_differ = false;  ///< stages have individual recomputation and homes
+    bool by_layer = false;       ///< runs of one stage may have train.accumulate by_layer
     bool lora = false;           ///< only adapters are trained, and no weights are tiled
 };
 

@@ -192,6 +192,7 @@ std::map<std::string, Case> cases() {
         {"train.lora.alpha", set_to("train.lora.alpha", "6", {"train.lora.rank=4"})},
         {"train.lora.targets", set_to("train.lora.targets", "['mlp.*']", {"train.lora.rank=4"})},
         {"train.spikes.action", set_to("train.spikes.action", "skip")},
+        {"train.accumulate", set_to("train.accumulate", "by_layer")},
         {"train.spikes.window", set_to("train.spikes.window", "64", {"train.spikes.action=warn"})},
         {"train.spikes.z", set_to("train.spikes.z", "7", {"train.spikes.action=warn"})},
         {"validate.every", set_to("validate.every", "10 steps", {"data.held_out=10%"})},

@@ -36,6 +36,44 @@ spec::RunSpec one_microbatch(const std::string& family) {
     return spec;
 }
 
+/// Returns the unit passes of a program as texts: unit, direction (f, b) and micro-batch.
+std::vector<std::string> passes_of(const Program& program) {
+    std::vector<std::string> found;
+    for (const auto& op : program.ops) {
+        const bool is_forward = op.direction == Direction::forward && op.unit <= program.layers;
+        const bool is_head = op.unit > program.layers;
+        const auto text = std::to_string(static_cast<int>(op.unit)) +
+                          (is_head      ? "h"
+                           : is_forward ? "f"
+                                        : "b") +
+                          std::to_string(op.microbatch);
+        if (op.kind == OpKind::compute && (found.empty() || found.back() != text)) {
+            found.push_back(text);
+        }
+    }
+    return found;
+}
+
+TEST(Expand, ByLayerRunsAllMicroBatchesOfAUnitBeforeTheNext) {
+    auto spec = test::small_spec("llama");
+    spec.model.layers = 2;
+    spec.train.accumulate = spec::AccumulationOrder::by_layer;
+
+    EXPECT_EQ(passes_of(expanded(spec)), (Labels{"0f0", "0f1", "1f0", "1f1", "2f0", "2f1", "3h0", "3h1",
+                                                 "2b0", "2b1", "1b0", "1b1", "0b0", "0b1"}));
+}
+
+TEST(Expand, ByLayerRunsRangesOfRecomputationAsOne) {
+    auto spec = test::small_spec("llama");
+    spec.model.layers = 3;
+    spec.train.accumulate = spec::AccumulationOrder::by_layer;
+    spec.recompute = {spec::RecomputeKind::full, 2};
+
+    EXPECT_EQ(passes_of(expanded(spec)),
+              (Labels{"0f0", "0f1", "1f0", "2f0", "1f1", "2f1", "3f0", "3f1", "4h0", "4h1", "3b0", "3b1",
+                      "2b0", "1b0", "2b1", "1b1", "0b0", "0b1"}));
+}
+
 TEST(Expand, WritesAStepOfGpt2) {
     const auto program = expanded(one_microbatch("gpt2"));
 

@@ -49,5 +49,44 @@ TEST(UnitPasses, AreNotNeededWhenNothingIsAhead) {
     EXPECT_EQ(passes.after(4, 0), 4);
 }
 
+/// Returns two layers and the head (unit 3) with two micro-batches by layer: ops 0 to 9.
+Program by_layer() {
+    Program program;
+    program.is_by_layer = true;
+    program.layers = 2;
+    const auto add = [&](int unit, Direction direction) {
+        for (int m = 0; m < 2; ++m) {
+            compute(program, unit, direction);
+            program.ops.back().microbatch = m;
+        }
+    };
+    for (const int unit : {1, 2}) {
+        add(unit, Direction::forward);
+    }
+    add(3, Direction::forward);
+    for (const int unit : {2, 1}) {
+        add(unit, Direction::backward);
+    }
+    return program;
+}
+
+TEST(UnitPasses, ByLayerAreOneForStateAndTwoForTheValuesOfTwoMicroBatches) {
+    const auto program = by_layer();
+
+    EXPECT_EQ(unit_pass_of(program, 0), unit_pass_of(program, 1));
+    EXPECT_NE(unit_pass_of(program, 1), unit_pass_of(program, 2));
+    EXPECT_NE(unit_pass_of(program, 2), unit_pass_of(program, 6)) << "forward and backward of a layer";
+    EXPECT_EQ(UnitPasses::for_state(program).issued_at(2, 1), 0);
+    EXPECT_EQ(UnitPasses{program}.issued_at(2, 1), 1);
+    EXPECT_EQ(UnitPasses::for_state(program).issued_at(8, 2), 4);
+}
+
+TEST(UnitPasses, ByLayerLeaveSegmentsApart) {
+    auto program = by_layer();
+    program.ops[OpId{0}].segment = program.ops[OpId{1}].segment = 0;
+
+    EXPECT_NE(unit_pass_of(program, 0), unit_pass_of(program, 1));
+}
+
 }  // namespace
 }  // namespace ziggurat::schedule

@@ -57,6 +57,45 @@ TEST(ActivationPass, SendsWhatLayersBeginWithOutAndBackOverEachLink) {
     }
 }
 
+// With many micro-batches, each value between layers waits at home, so they take no memory of the device.
+TEST(ActivationPass, ByLayerHoldsNoMoreOnTheDeviceWithMoreMicroBatches) {
+    for (const spec::Home& home : {spec::Home{0, 1, 0}, spec::Home{0, 0, 1}}) {
+        const auto bytes = [&](std::int64_t microbatches) {
+            auto spec = recomputing(microbatches, home);
+            spec.train.accumulate = spec::AccumulationOrder::by_layer;
+            const auto program = build_program(spec, 0, Variant::train);
+            EXPECT_TRUE(check_program(program).empty());
+            return program.tier_bytes(spec::Tier::device);
+        };
+        const auto tokens = recomputing(1, home).train.micro_batch * recomputing(1, home).data.seq;
+
+        // The tokens, targets and positions of each micro-batch are on the device.
+        EXPECT_LE(bytes(24) - bytes(12), 12 * tokens * 64);
+    }
+}
+
+TEST(ActivationPass, ByLayerFetchesTheInputOfALayerForForwardAndForBackward) {
+    auto spec = recomputing(12, {0, 0, 1});
+    spec.train.accumulate = spec::AccumulationOrder::by_layer;
+    const auto program = build_program(spec, 0, Variant::train);
+    std::map<std::string, int> written, read;
+    for (const auto& op : program.ops) {
+        if (op.microbatch != 3 || op.purpose != Purpose::state || op.reads.empty()) {
+            continue;
+        }
+        const auto& name = program.buffers[op.reads.front().buffer].name;
+        const auto& to = program.buffers[op.writes.front().buffer].name;
+        if (op.kind == OpKind::write) {
+            ++written[to];
+        } else if (op.kind == OpKind::read) {
+            ++read[name];
+        }
+    }
+    EXPECT_EQ(written["layers.1.residual.out away"], 1);
+    EXPECT_EQ(read["layers.1.residual.out away"], 2);
+    EXPECT_EQ(read["layers.3.residual.out away"], 1) << "the head runs forward and backward together";
+}
+
 TEST(ActivationPass, LeavesTheDeviceSmallerThanItWas) {
     const auto home = build_program(recomputing(1, {}), 0, Variant::train);
     const auto away = build_program(recomputing(1, {0, 1, 0}), 0, Variant::train);

@@ -103,6 +103,20 @@ TEST(GatherPass, NeverReadsThePlaceholder) {
     }
 }
 
+TEST(GatherPass, GathersByLayerAsOftenAsForOneMicroBatch) {
+    const auto of_one = volumes_counted(build_program(fully_sharded(4, 1), 2, Variant::train));
+    for (const std::int64_t microbatches : {2, 5}) {
+        auto spec = fully_sharded(4, 1, microbatches);
+        spec.train.accumulate = spec::AccumulationOrder::by_layer;
+        const auto program = build_program(spec, 2, Variant::train);
+        const auto volumes = volumes_counted(program);
+
+        EXPECT_EQ(volumes.gathers, of_one.gathers);
+        EXPECT_EQ(volumes.reduction, microbatches * of_one.reduction);
+        EXPECT_EQ(max_leases(program), max_leases(build_program(fully_sharded(4, 1), 2, Variant::train)));
+    }
+}
+
 TEST(GatherPass, TakesLaterLeasesFromTheSecondCopy) {
     auto spec = fully_sharded(4, 1, 2);
     spec.sharding.secondary = 2;

@@ -18,6 +18,8 @@ spec::RunSpec sharded(std::uint64_t seed) {
     spec.parallel.ranks = spec.parallel.data = spec.parallel.ranks_per_node = ranks;
     spec.sharding = {ranks, ranks, ranks, 0, spec::ReducePlan::each_microbatch, ranks};
     spec.train.micro_batches = 1 + static_cast<std::int64_t>(seed / 3 % 3);
+    spec.train.accumulate =
+        seed % 2 == 0 ? spec::AccumulationOrder::by_micro_batch : spec::AccumulationOrder::by_layer;
     spec.recompute.every = 1;
     spec.tiers.tiles = {};
     spec.tiers.parameters = homes[seed % 3];
@@ -51,6 +53,7 @@ TEST(LinkVolumes, OfActivationsAreEqualBothWays) {
         auto spec = sharded(seed);
         spec.tiers.activations = homes[1 + seed % 2];
         spec.train.only.clear();  // so that backward reads some of them
+        spec.train.accumulate = spec::AccumulationOrder::by_micro_batch;
         const auto moved = bytes_by_payload(
             build_program(spec, 0, Variant::train))[static_cast<std::size_t>(PayloadKind::activations)];
         const auto at = [&](Link link) { return moved[static_cast<std::size_t>(link)]; };
@@ -59,6 +62,26 @@ TEST(LinkVolumes, OfActivationsAreEqualBothWays) {
         EXPECT_EQ(at(Link::nvme_read), at(Link::nvme_write));
         EXPECT_EQ(at(Link::nvme_read) > 0, seed % 2 == 1);
     }
+}
+
+TEST(LinkVolumes, OfParametersByLayerDoNotGrowWithTheMicroBatches) {
+    auto spec = sharded(2);
+    spec.train.only.clear();
+    spec.tiers.parameters = homes[2];
+    const auto read = [&](spec::AccumulationOrder order, std::int64_t microbatches) {
+        spec.train.accumulate = order;
+        spec.train.micro_batches = microbatches;
+        return bytes_by_payload(build_program(spec, 0, Variant::train))[static_cast<std::size_t>(
+            PayloadKind::parameters)][static_cast<std::size_t>(Link::nvme_read)];
+    };
+    using enum spec::AccumulationOrder;
+    const auto of_one = read(by_micro_batch, 1);
+    const auto of_update = 2 * of_one - read(by_micro_batch, 2);  // bytes that a step reads one time
+
+    ASSERT_GT(of_one, of_update);
+    EXPECT_EQ(read(by_micro_batch, 4), 4 * (of_one - of_update) + of_update);
+    EXPECT_EQ(read(by_layer, 4), of_one);
+    EXPECT_EQ(read(by_layer, 7), of_one);
 }
 
 TEST(LinkTraffic, CountsPagesOnDisksAndBytesElsewhere) {

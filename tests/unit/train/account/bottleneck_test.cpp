@@ -134,6 +134,25 @@ TEST(LimitSentence, BringsParametersToTheDeviceWhereItHasRoom) {
         << sentence;
 }
 
+TEST(LimitSentence, NamesTheOrderByLayerIfParametersMoveForEachMicroBatch) {
+    auto record = record_with(Stall::nvme_read, 0.5);
+    record.links = {use_of(Link::nvme_read, 2 * gib, 9.5)};
+    auto facts = some_facts();
+    facts
+        .moved[static_cast<std::size_t>(PayloadKind::parameters)][static_cast<std::size_t>(Link::nvme_read)] =
+        2 * gib;
+    facts.microbatches = 8;
+    for (const bool may : {true, false}) {
+        facts.may_run_by_layer = may;
+        const auto sentence = bottleneck_sentence(std::vector{record}, facts);
+        EXPECT_EQ(
+            sentence.find("train.accumulate: by_layer moves parameters for all 8 micro-batches at once") !=
+                std::string::npos,
+            may)
+            << sentence;
+    }
+}
+
 TEST(WearSentence, TellsBytesPerDayAndHowLongADiskStandsIt) {
     auto record = record_with(Stall::nvme_write, 0.5);
     record.links = {use_of(Link::nvme_write, 1'000'000'000, 5)};
