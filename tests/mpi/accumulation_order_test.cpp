@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/pages.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/verify/link_volumes.hpp"
 #include "schedule/volumes/link_traffic.hpp"
@@ -187,8 +188,10 @@ TEST_P(OrderOfMicroBatches, ByLayerReadsAndGathersParametersAsForOneMicroBatch) 
     const auto by_micro_batches = train(run, by_micro_batch);
 
     const auto link = static_cast<std::size_t>(schedule::Link::nvme_read);
-    EXPECT_EQ(by_micro_batches.by_link[link] - by_layers.by_link[link],
-              run.train.steps * (micro_batches - 1) * of_passes);
+    const auto fewer = by_micro_batches.by_link[link] - by_layers.by_link[link];
+    const auto expected = run.train.steps * (micro_batches - 1) * of_passes;
+    // On one rank, the head by layer also reads the page of its gain one time instead of two times.
+    EXPECT_EQ(fewer, expected + (test::world().size() == 1 ? run.train.steps * page_bytes : 0));
     const auto purpose = static_cast<std::size_t>(schedule::Purpose::parameters);
     EXPECT_EQ(by_micro_batches.by_purpose[purpose], micro_batches * by_layers.by_purpose[purpose]);
     EXPECT_EQ(by_layers.by_purpose[purpose] > 0, test::world().size() > 1);
