@@ -17,7 +17,8 @@ struct Secret {
 
 /// True for names such as SLURM_JWT, HF_TOKEN or DB_PASSWORD, which contain a keyword of secrets.
 ///
-/// Case is ignored. Returns false for TOKENIZER_DIR, TRAIN_TOKENS and AUTHOR.
+/// Short keywords (PASS, PWD, PW, PAT, COOKIE, BEARER, and KEY at the end) must be a whole word of the name.
+/// Case is ignored. Returns false for TOKENIZER_DIR, TRAIN_TOKENS, AUTHOR, PWD and KEY_SIZE.
 bool is_secret(std::string_view variable) noexcept;
 
 /// Returns the reference to a variable in a deck: `${env:NAME}`.

@@ -7,8 +7,10 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <vector>
 
 #include "deck/messages/missing_path.hpp"
+#include "deck/messages/nearest.hpp"
 #include "deck/values/reader.hpp"
 
 namespace ziggurat::deck {
@@ -50,17 +52,8 @@ class Composer {
         : schema_{schema}, includes_{includes}, found_{found} {}
 
     std::optional<Node> file(const std::string& text, const std::string& name, Writer writer) {
-        found_.remember(name, text);
-        auto root = parse_document(text, {name, writer}, found_);
+        auto root = writer == Writer::include ? parse_included(text, name) : parse(text, name);
         if (!root) {
-            return std::nullopt;
-        }
-        if (root->kind == NodeKind::null) {
-            root->kind = NodeKind::map;
-        }
-        if (root->kind != NodeKind::map) {
-            found_.error(root->at, "this is not a deck", "a deck is a map of keys",
-                         fmt::format("Begin with deck_version: {}.", deck_version));
             return std::nullopt;
         }
         expand_shorthands(schema_, *root, found_);
@@ -68,6 +61,56 @@ class Composer {
     }
 
   private:
+    /// Parses the deck that the user named. Messages show its lines.
+    std::optional<Node> parse(const std::string& text, const std::string& name) {
+        found_.remember(name, text);
+        auto root = parse_document(text, {name, Writer::deck}, found_);
+        if (root && root->kind == NodeKind::null) {
+            root->kind = NodeKind::map;
+        }
+        if (root && root->kind != NodeKind::map) {
+            found_.error(root->at, "this is not a deck", "a deck is a map of keys",
+                         fmt::format("Begin with deck_version: {}.", deck_version));
+            return std::nullopt;
+        }
+        return root;
+    }
+
+    /// Parses a file that a deck includes. Messages show its lines only if it has keys of a deck.
+    ///
+    /// A deck from elsewhere may include any file, such as one with passwords.
+    std::optional<Node> parse_included(const std::string& text, const std::string& name) {
+        Diagnostics problems;
+        auto root = parse_document(text, {name, Writer::include}, problems);
+        if (root && root->kind == NodeKind::null) {
+            root->kind = NodeKind::map;
+        }
+        if (!root || root->kind != NodeKind::map || !has_deck_key(*root)) {
+            const auto at = root ? root->at : problems.sorted().back().at;
+            found_.error(at, root ? "the included file is not a deck" : "the included file is not YAML",
+                         "its lines are not shown, because a deck may include any file",
+                         fmt::format("Include a deck. `ziggurat check {}` shows the line.", name));
+            return std::nullopt;
+        }
+        found_.remember(name, text);
+        for (Problem& problem : problems.sorted()) {
+            found_.add(std::move(problem));
+        }
+        return root;
+    }
+
+    /// True if a key at the top level is one of a deck or is similar to one, or if the map is empty.
+    bool has_deck_key(const Node& root) const {
+        std::vector<std::string_view> names;
+        for (const Row* row : schema_.children("")) {
+            names.push_back(row->path);
+        }
+        return root.entries.empty() || std::ranges::any_of(root.entries, [&](const MapEntry& entry) {
+                   const auto first = entry.key.substr(0, entry.key.find('.'));
+                   return !nearest(first, names).empty();
+               });
+    }
+
     std::optional<Node> with_includes(Node root, const std::string& name) {
         const Node* list = root.find("include");
         if (list == nullptr || list->kind == NodeKind::null) {

@@ -29,6 +29,19 @@ TEST(Secret, IsNoWordOfTheFieldThatHasOneInIt) {
     }
 }
 
+TEST(Secret, IsAShortWordOnlyIfItIsWhole) {
+    for (const char* name : {"DB_PASS", "NCCL_PASS", "PASS", "GITHUB_PAT", "GITHUB_PAT_2", "MY_PWD",
+                             "ROOT_PW", "SESSION_COOKIE", "COOKIES", "API_BEARER", "dbPass", "SSHPASS",
+                             "MYSQL_PWD", "my-pw", "WANDB_KEY", "KEY", "SSH_KEY_2", "S3_KEY1", "pass_file"}) {
+        EXPECT_TRUE(is_secret(name)) << name;
+    }
+    for (const char* name :
+         {"PWD", "OLDPWD", "PATH", "PATTERN", "LD_LIBRARY_PATH", "NUM_PASSES", "BYPASS_CACHE", "KEY_SIZE",
+          "KEYBOARD", "MONKEY", "PWM_RATE", "SPAT", "HOME", "_", "__", "2"}) {
+        EXPECT_FALSE(is_secret(name)) << name;
+    }
+}
+
 TEST(Secret, GivesWayToItsVariableInTexts) {
     const std::vector<Secret> secrets{{"HF_TOKEN", "abc"}, {"DB_PASSWORD", "x"}};
 

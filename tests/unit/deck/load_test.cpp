@@ -145,6 +145,22 @@ TEST_F(Load, MergesIncludedDecksKeyByKey) {
               std::string::npos);
 }
 
+TEST_F(Load, DoesNotShowLinesOfIncludedFilesThatAreNoDecks) {
+    for (const char* text : {"DB_USER=me\nDB_WORD=s3cr3t\n", "machine host login me {s3cr3t\n",
+                             "word: s3cr3t\n", "- s3cr3t\n", "a: {b: *s3cr3t}\n", "a: !s3cr3t b\n",
+                             "s3cr3t: 1\ns3cr3t: 2\n", "a\ts3cr3t\n", "a: s3cr3t \xff\n"}) {
+        write("other.txt", text);
+        const auto shown = load_base("include: [other.txt]\n").found.print();
+
+        EXPECT_EQ(shown.find("s3cr3t"), std::string::npos) << shown;
+        EXPECT_NE(shown.find("the included file is not "), std::string::npos) << shown;
+        EXPECT_NE(shown.find("other.txt:"), std::string::npos) << shown;
+    }
+    write("other.txt", "optimiser: {lr: 1.0e-3}\n");
+    const auto misspelled = load_base("include: [other.txt]\n").found.print();
+    EXPECT_NE(misspelled.find("optimiser: {lr"), std::string::npos) << misspelled;
+}
+
 TEST_F(Load, CountsTokensInSteps) {
     const spec::RunSpec run = this->run("schedule: {kind: wsd, warmup: 800 tokens, decay: 10%}\n",
                                         {"train={tokens: 10k, global_batch: 24, micro_batch: 2}"});
