@@ -18,6 +18,7 @@ void FileTraits::close(Handle file) noexcept {
 namespace {
 
 constexpr const char* no_file = "not a regular file";
+constexpr const char* is_link = "it is a symbolic link, and files are not written through links";
 
 /// True for a regular file, or for a character device such as /dev/null.
 bool takes_text(int file) {
@@ -34,10 +35,13 @@ bool takes_text(int file) {
 
 FileHandle open_for_writing(const std::string& path, OpenMode mode, const char* remedy) {
     // Without O_NONBLOCK, opening a pipe would block until it has a reader.
-    const int flags =
-        O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (mode == OpenMode::append ? O_APPEND : O_TRUNC);
+    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+                      (mode == OpenMode::append ? O_APPEND : O_TRUNC);
     FileHandle file{::open(path.c_str(), flags, 0666)};
     const int problem = errno;
+    if (!file && problem == ELOOP) {
+        refuse("write", path, is_link, "Remove the link.");
+    }
     if (!file || !takes_text(file.get())) {
         refuse("write", path, file || problem == ENXIO ? no_file : std::strerror(problem), remedy);
     }

@@ -19,6 +19,8 @@ enum class OpenMode { append, replace };
 
 /// Opens `path` for writing and creates it if necessary. Never blocks: a pipe is rejected.
 ///
+/// A symbolic link is rejected: a folder from elsewhere may have links to files of its reader.
+///
 /// Errors: Error{resource} with the path, the reason of the system, and `remedy`
 FileHandle open_for_writing(
     const std::string& path,

@@ -55,7 +55,9 @@ class Commit {
     /// Writes master.h5 and COMPLETE, renames the folder and updates LATEST; flushes files and directories to
     /// the disk in that order. Renames checkpoints of later steps, which belong to an abandoned past, to
     /// `step-N.superseded`. Then removes the checkpoints that `keep` does not cover, but never the one that
-    /// LATEST names. Returns messages, one line each: checkpoints that were renamed, errors of removal.
+    /// LATEST names. If `root` is a symbolic link, checkpoints of other runs are never removed: those whose
+    /// deck names another run directory. Returns messages, one line each: checkpoints that were renamed,
+    /// errors of removal.
     ///
     /// Errors: Error{resource}, or Error{internal} if `manifest` is inconsistent; then the folder is as it
     ///         was before, and LATEST is still valid

@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/manifest_text.hpp"
 #include "checkpoint/master_file.hpp"
+#include "checkpoint/recorded_deck.hpp"
 #include "storage/directory.hpp"
 
 namespace ziggurat::checkpoint {
@@ -127,14 +128,45 @@ void check_before_writing(const Manifest& manifest) {
     }
 }
 
+/// Distinguishes checkpoints of one run from those of others in the same folder.
+///
+/// Only a folder that is a symbolic link can have checkpoints of several runs: in the run directory itself,
+/// all of them belong to the run, even if it was renamed.
+class OwnCheckpoints {
+  public:
+    OwnCheckpoints(const std::string& root, const std::string& deck) {
+        std::error_code ignored;
+        is_link_ = fs::is_symlink(fs::symlink_status(root, ignored));
+        run_ = is_link_ ? recorded_run_of(deck) : std::nullopt;
+    }
+
+    bool has(const std::string& path) const {
+        if (!is_link_) {
+            return true;
+        }
+        try {
+            return run_ && recorded_run_of(read_manifest(path).deck) == run_;
+        } catch (const Error&) {
+            return false;
+        }
+    }
+
+  private:
+    bool is_link_ = false;
+    std::optional<std::string> run_;
+};
+
 /// Returns the complete checkpoints that `keep` does not cover. `newest` is the one just written.
-std::vector<std::string> let_go(const std::string& root, std::int64_t newest, const RetentionPolicy& keep) {
+std::vector<std::string> let_go(const std::string& root,
+                                std::int64_t newest,
+                                const RetentionPolicy& keep,
+                                const OwnCheckpoints& own) {
     std::vector<std::string> gone;
     std::int64_t kept = 0;
     std::vector<std::string> complete = list_complete(root);
     for (auto path = complete.rbegin(); path != complete.rend(); ++path) {
         const std::int64_t step = *step_of_folder(*path);
-        if (step > newest) {
+        if (step > newest || !own.has(*path)) {
             continue;
         }
         if (kept < std::max<std::int64_t>(keep.last, 1)) {
@@ -236,6 +268,7 @@ std::vector<std::string> Commit::finish(Manifest manifest, const RetentionPolicy
     const std::string latest = root_ + "/LATEST";
     const std::string new_latest = latest + unfinished;
     const std::string old = final_path + ".old" + unfinished;
+    const OwnCheckpoints own{root_, manifest.deck};
     std::vector<std::string> notes;
     try {
         manifest.files.push_back(write_master(folder_, manifest));
@@ -254,11 +287,13 @@ std::vector<std::string> Commit::finish(Manifest manifest, const RetentionPolicy
         write_latest(root_, folder_name(step_), text);
         Renames renames;
         for (const std::string& path : list_complete(root_)) {
-            if (*step_of_folder(path) > step_) {
+            const auto step = *step_of_folder(path);
+            if (step > step_ || (step == step_ && !own.has(path))) {
                 const std::string aside = free_name(path);
                 renames.rename(path, aside);
-                notes.push_back(fmt::format("{} is renamed to '{}': training resumed from an earlier step",
-                                            fs::path{path}.filename().string(), aside));
+                notes.push_back(fmt::format(
+                    "{} is renamed to '{}': {}", fs::path{path}.filename().string(), aside,
+                    step > step_ ? "training resumed from an earlier step" : "another run has written it"));
             }
         }
         put_in_place(folder_, final_path, old, renames);
@@ -275,7 +310,7 @@ std::vector<std::string> Commit::finish(Manifest manifest, const RetentionPolicy
     remove_quietly(old);
     try {
         storage::flush_directory(root_);
-        for (const std::string& path : let_go(root_, step_, keep)) {
+        for (const std::string& path : let_go(root_, step_, keep, own)) {
             remove_checkpoint(root_, path);
         }
     } catch (const Error& error) {

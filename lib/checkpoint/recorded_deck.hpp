@@ -1,4 +1,4 @@
-/// Check of the deck recorded in a checkpoint.
+/// Check of the deck recorded in a checkpoint, and the run that it names.
 #pragma once
 
 #include <optional>
@@ -11,5 +11,10 @@ namespace ziggurat::checkpoint {
 /// A deck is rejected if it includes files, uses environment variables or is not valid YAML. Keys unknown to
 /// this version and an empty text are accepted.
 std::optional<std::string> problem_of_deck(const std::string& deck);
+
+/// Returns the run directory in the recorded `deck`, with the folder that it is relative to.
+///
+/// nullopt if the deck does not name it or cannot be read.
+std::optional<std::string> recorded_run_of(const std::string& deck);
 
 }  // namespace ziggurat::checkpoint

@@ -149,6 +149,12 @@ void copy_tokenizer(const std::string& file, const std::string& to) {
 void keep_companions(const std::string& source, const std::string& base, const std::string& root) {
     const auto folder = deck::kept_folder(root);
     std::error_code problem;
+    if (fs::is_symlink(fs::symlink_status(root, problem)) && fs::exists(folder, problem)) {
+        throw Error{
+            ErrorKind::resource,
+            fmt::format("'{}' belongs to another run, because '{}' is a symbolic link. Remove the link",
+                        printable(folder), printable(root))};
+    }
     fs::remove_all(folder, problem);
     fs::create_directories(folder, problem);
     if (problem) {

@@ -216,6 +216,7 @@ MetricsCut cut_metrics(const std::string& folder, std::int64_t step) {
     if (size <= kept_bytes) {
         return cut;
     }
+    const FileHandle again = open_for_writing(path, OpenMode::append);
     const std::string name = free_name(folder);
     const std::string draft = name + ".tmp";
     const FileHandle out = open_for_writing(draft, OpenMode::replace);
@@ -227,10 +228,9 @@ MetricsCut cut_metrics(const std::string& folder, std::int64_t step) {
     if (::fsync(out.get()) != 0 || ::rename(draft.c_str(), name.c_str()) != 0) {
         fail("cannot move the later lines of metrics.jsonl to", name, errno);
     }
-    if (::truncate(path.c_str(), kept_bytes) != 0) {
+    if (::ftruncate(again.get(), kept_bytes) != 0) {
         fail("cannot truncate", path, errno);
     }
-    const FileHandle again = open_for_writing(path, OpenMode::append);
     if (const int failure = write_all(again.get(), events); failure != 0) {
         fail("cannot write", path, failure);
     }

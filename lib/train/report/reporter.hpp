@@ -82,6 +82,10 @@ class Reporter {
     /// Errors: Error{resource}, also if another run uses its path
     void renew_folder();
 
+    /// Locks the folder of checkpoints, as RunDirectory does. Returns the reason if another job has locked
+    /// it.
+    std::string lock_checkpoints() { return directory_ ? directory_->lock_checkpoints() : std::string{}; }
+
     /// Returns a descriptor of metrics.jsonl for a flush concurrent with training; invalid on other ranks.
     FileHandle metrics_again() const { return files_ ? files_->metrics.again() : FileHandle{}; }
     /// Returns the path of metrics.jsonl, for messages.

@@ -1,6 +1,8 @@
 #include "train/report/run_directory.hpp"
 
+#include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,10 +11,11 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
-#include "train/report/event_file.hpp"
 #include "train/report/metrics_history.hpp"
+#include "train/report/run_files.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -30,22 +33,7 @@ namespace fs = std::filesystem;
 constexpr int max_looks_at_lock = 5;
 constexpr unsigned microseconds_of_a_look = 2000;
 
-constexpr const char* done_name = "DONE";
 constexpr const char* checkpoints_name = "ckpt";
-
-/// Returns true for a file that a run writes in addition to its checkpoints.
-///
-/// All other files belong to the user.
-bool is_ours(const std::string& name) {
-    for (const char* ours : {"deck.effective.yaml", "env.txt", "run.log", "metrics.jsonl", "perf.txt",
-                             "products.json", "ranks.jsonl", "errors", events_folder, done_name}) {
-        if (name == ours) {
-            return true;
-        }
-    }
-    return (name.starts_with("trace.rank") && name.ends_with(".json")) ||
-           (name.starts_with("metrics.cut-") && name.ends_with(".jsonl"));
-}
 
 /// Returns the n of `#<name>.<n>#`; nullopt for other names.
 std::optional<int> aside_number(const std::string& name) {
@@ -99,6 +87,19 @@ const std::string& make_folder(const std::string& path) {
     return path;
 }
 
+/// Locks an open folder. Returns 0 or the errno: EWOULDBLOCK if another job holds the lock.
+int try_lock(int descriptor) {
+    int failure = 0;
+    const auto is_taken = [&] {
+        failure = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+        return failure == EWOULDBLOCK;
+    };
+    for (int looks = 0; looks < max_looks_at_lock && is_taken(); ++looks) {
+        ::usleep(microseconds_of_a_look);
+    }
+    return is_taken() ? EWOULDBLOCK : failure;
+}
+
 /// Locks the folder until the process ends in any way.
 ///
 /// Returns the reason if it cannot be locked; else empty.
@@ -107,15 +108,8 @@ std::string lock(const storage::DirectoryHandle& folder, const std::string& path
         fail("cannot open the run directory", path, std::strerror(errno),
              "Set run.dir to a directory of yours.");
     }
-    int failure = 0;
-    const auto is_taken = [&] {
-        failure = ::flock(folder.descriptor(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-        return failure == EWOULDBLOCK;
-    };
-    for (int looks = 0; looks < max_looks_at_lock && is_taken(); ++looks) {
-        ::usleep(microseconds_of_a_look);
-    }
-    if (is_taken()) {
+    const int failure = try_lock(folder.descriptor());
+    if (failure == EWOULDBLOCK) {
         fail("cannot use the run directory", path, "another job is running in it",
              "Wait for it, or give this run a directory of its own: run.dir=...");
     }
@@ -150,6 +144,31 @@ void expect_no_checkpoints(const std::string& run_dir) {
 
 RunDirectory::RunDirectory(const std::string& path) : path_{path}, folder_{make_folder(path)} {
     lock_problem_ = lock(folder_, path_);
+    expect_no_links(path_);
+    if (const auto problem = lock_checkpoints(); !problem.empty()) {
+        throw Error{ErrorKind::resource, problem};
+    }
+}
+
+std::string RunDirectory::lock_checkpoints() {
+    const auto path = in_folder(checkpoints_name);
+    FileHandle now{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    struct stat held {};
+    struct stat found {};
+    const bool is_held = now && checkpoints_ && ::fstat(checkpoints_.get(), &held) == 0 &&
+                         ::fstat(now.get(), &found) == 0 && held.st_dev == found.st_dev &&
+                         held.st_ino == found.st_ino;
+    if (!now || is_held) {
+        return "";
+    }
+    if (try_lock(now.get()) == EWOULDBLOCK) {
+        return "cannot use the folder of checkpoints '" + folder_.with_display_path(path) +
+               "' (another job writes checkpoints there). Wait for it, or, if the folder is a link, remove "
+               "the "
+               "link.";
+    }
+    checkpoints_ = std::move(now);
+    return "";
 }
 
 std::string RunDirectory::next_message() {
@@ -198,7 +217,7 @@ void RunDirectory::start_from_scratch(EarlierCheckpoints checkpoints) {
     const bool had_checkpoints = fs::exists(file(checkpoints_name) + "/LATEST", none);
     std::vector<std::string> earlier;
     for (const std::string& name : names_in(path_)) {
-        if (is_ours(name) || (name == checkpoints_name && (!newest.empty() || had_checkpoints))) {
+        if (is_run_file(name) || (name == checkpoints_name && (!newest.empty() || had_checkpoints))) {
             earlier.push_back(name);
         }
     }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_handle.hpp"
 #include "storage/directory_handle.hpp"
 
 namespace ziggurat::train {
@@ -41,6 +42,8 @@ std::string lock_problem_of(int error, const std::string& path);
 class RunDirectory {
   public:
     /// Does not change the contents of the directory.
+    ///
+    /// Errors: also if a file of the run is a symbolic link, because a run does not write through links
     explicit RunDirectory(const std::string& path);
 
     /// Renames the files of an earlier run, for a run that starts from scratch.
@@ -54,6 +57,11 @@ class RunDirectory {
 
     /// Returns the reason why other jobs are not locked out, for a warning; empty if they are.
     const std::string& lock_problem() const noexcept { return lock_problem_; }
+
+    /// Locks the folder of checkpoints for this job, if it exists and is not locked yet.
+    ///
+    /// It may be a link that other runs have as well. Returns the reason if another job has locked it.
+    std::string lock_checkpoints();
 
     /// Returns the current name of the directory.
     std::string path() const { return folder_.name(); }
@@ -87,6 +95,7 @@ class RunDirectory {
     std::string path_;
     std::string lock_problem_;
     storage::DirectoryHandle folder_;
+    FileHandle checkpoints_;  ///< lock of the folder of checkpoints
     storage::PathStatus last_reported_ = storage::PathStatus::unchanged;
     std::vector<std::string> notes_;
 };

@@ -69,7 +69,8 @@ void expect_folder_on_all_nodes(const spec::RunSpec& spec,
     std::string mark;
     if (world.rank() == 0) {
         mark = fmt::format(".seen-by-all-{}-{}", ::getpid(), monotonic_ns());
-        const FileHandle file{::open((run_dir + "/" + mark).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)};
+        const FileHandle file{
+            ::open((run_dir + "/" + mark).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
         mark = file ? mark : "";  // a later write to the folder reports the reason
     }
     mark = comm::broadcast(world, mark);

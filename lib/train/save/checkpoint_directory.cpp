@@ -30,7 +30,12 @@ CheckpointDirectory::SaveReadiness CheckpointDirectory::make(std::int64_t step,
             ready.is_renewed = true;
         }
         reopen(ready.is_renewed);
+        ready.reason = reporter_.lock_checkpoints();
+        if (!ready.reason.empty()) {
+            return ready;
+        }
         commit.emplace(root(), step);
+        reporter_.lock_checkpoints();  // the folder may be new
         const auto free = checkpoint::free_bytes(root());
         if (free && *free < needed_bytes) {
             ready.reason = fmt::format(
@@ -49,6 +54,9 @@ CheckpointDirectory::SaveReadiness CheckpointDirectory::make_watched(
     auto* liveness = world_.liveness();
     if (liveness == nullptr) {
         return make(step, needed_bytes, commit);
+    }
+    if (const auto problem = reporter_.lock_checkpoints(); !problem.empty()) {
+        return {.reason = problem};
     }
     checkpoint::remove_unfinished(root());  // leftovers of a failed save; this may take long
     liveness->waits_for("the folder of a checkpoint in '" + with_display_path(root()) + "'");

@@ -65,6 +65,36 @@ TEST(Folder, TheNewestStayAndSoDoMilestones) {
     EXPECT_EQ(folder.entries(), (Names{"LATEST", folder_name(90)})) << "the newest is never let go";
 }
 
+TEST(Folder, RunsRemoveOnlyTheirOwnThroughALink) {
+    const test::ScratchFolder scratch;
+    Folder folder;
+    const auto of_run = [](const char* dir) {
+        return [dir](Manifest& manifest) {
+            manifest.deck = std::string{"run: {dir: "} + dir + ", working_folder: /w}\n";
+        };
+    };
+    folder.save(1, {9, 0}, of_run("a"));
+    folder.save(2, {9, 0}, of_run("a"));
+    folder.save(5, {9, 0}, [](Manifest& manifest) { manifest.deck = ""; });
+    fs::create_directory_symlink(folder.root(), scratch.file("ckpt"));
+    const auto save_linked = [&](std::int64_t step, const char* dir) {
+        Draw draw{1};
+        const std::vector<test::Tensor> tensors{
+            test::draw_tensor(PieceKind::weights, "w", {8}, spec::DType::f32, draw)};
+        test::save(scratch.file("ckpt"), step, test::share_out(tensors, 1, draw), {1, 0}, of_run(dir));
+    };
+    save_linked(6, "b");
+    save_linked(7, "b");
+    EXPECT_EQ(folder.entries(),
+              (Names{"LATEST", folder_name(1), folder_name(2), folder_name(5), folder_name(7)}));
+    save_linked(7, "c");
+    EXPECT_EQ(folder.entries(), (Names{"LATEST", folder_name(1), folder_name(2), folder_name(5),
+                                       folder_name(7), folder_name(7) + ".superseded"}));
+    folder.save(8, {1, 0}, of_run("d"));
+    EXPECT_EQ(folder.entries(), (Names{"LATEST", folder_name(7) + ".superseded", folder_name(8)}))
+        << "all in its own folder are a run's";
+}
+
 TEST(Folder, NothingIsAFreshStart) {
     const test::ScratchFolder scratch;
     EXPECT_TRUE(find_newest(scratch.file("none")).is_empty);

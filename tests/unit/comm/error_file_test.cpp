@@ -25,5 +25,26 @@ TEST(ErrorFile, WaitsForNobodyWhoWouldReadIt) {
     append_error(folder.file("pipe/below"), "nor this");
 }
 
+TEST(ErrorFile, DoesNotFollowLinks) {
+    const test::ScratchFolder folder;
+    namespace fs = std::filesystem;
+    fs::create_directories(folder.file("errors"));
+    fs::create_directories(folder.file("elsewhere"));
+    std::ofstream{folder.file("target")} << "kept";
+    fs::create_symlink("../target", folder.file("errors/rank00000.log"));
+    fs::create_symlink("../none", folder.file("errors/rank00001.log"));
+    fs::create_symlink("elsewhere", folder.file("linked"));
+
+    append_error(folder.file("errors/rank00000.log"), "lost");
+    append_error(folder.file("errors/rank00001.log"), "lost");
+    append_error(folder.file("linked/rank00000.log"), "lost");
+    append_error(folder.file("errors/rank00002.log"), "written");
+
+    EXPECT_EQ(test::contents_of(folder.file("target")), "kept");
+    EXPECT_FALSE(fs::exists(folder.file("none")));
+    EXPECT_TRUE(fs::is_empty(folder.file("elsewhere")));
+    EXPECT_TRUE(test::contents_of(folder.file("errors/rank00002.log")).ends_with(" written\n"));
+}
+
 }  // namespace
 }  // namespace ziggurat::comm

@@ -39,6 +39,17 @@ TEST(CutMetrics, KeepsWhatComesAfterTheStepInAFileOfItsOwn) {
     EXPECT_EQ(test::contents_of(cut.kept_in), after);
 }
 
+TEST(CutMetrics, CutsNoFileThroughALink) {
+    const test::ScratchFolder folder;
+    const auto lines = row("step", 1) + row("step", 2) + row("step", 3);
+    std::ofstream{folder.file("other")} << lines;
+    std::filesystem::create_symlink("other", folder.file("metrics.jsonl"));
+
+    EXPECT_THROW(cut_metrics(folder.path(), 2), Error);
+    EXPECT_EQ(test::contents_of(folder.file("other")), lines);
+    EXPECT_FALSE(std::filesystem::exists(folder.file("metrics.cut-1.jsonl")));
+}
+
 TEST(CutMetrics, LeavesEventsOfTheRun) {
     const test::ScratchFolder folder;
     const std::string events = row("spike", 4) + row("roll_back", 2) + row("warning", 4) + row("crash", 4);

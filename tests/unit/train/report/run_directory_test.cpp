@@ -226,6 +226,53 @@ TEST(RunDirectory, TakesNoPlaceThatAnotherRunHasTaken) {
     EXPECT_NO_THROW(directory.reopen());
 }
 
+TEST(RunDirectory, HasNoFileThatIsALink) {
+    for (const char* name : {"run.log", "env.txt", "metrics.jsonl", "metrics.jsonl.tmp", "DONE", "errors",
+                             "trace.rank0.json", "errors/rank00003.log"}) {
+        const test::ScratchFolder folder;
+        fs::create_directories(folder.file("run/errors"));
+        put(folder.file("target"), "of somebody");
+        fs::remove(folder.file("run") + "/" + name);
+        fs::create_symlink(folder.file("target"), folder.file("run") + "/" + name);
+
+        const auto message = message_of(folder.file("run"));
+        EXPECT_NE(message.find(std::string{"/run/"} + name + "' is a symbolic link"), std::string::npos)
+            << name << ": " << message;
+        EXPECT_EQ(test::contents_of(folder.file("target")), "of somebody");
+    }
+    const test::ScratchFolder folder;
+    fs::create_directories(folder.file("run"));
+    fs::create_directories(folder.file("disk"));
+    for (const char* name : {"ckpt", "tensorboard", "my_notes"}) {
+        fs::create_symlink(folder.file("disk"), folder.file("run") + "/" + name);
+    }
+    EXPECT_EQ(message_of(folder.file("run")), "") << "folders that a run adds to, and files of the user";
+}
+
+TEST(RunDirectory, LocksTheFolderOfCheckpoints) {
+    const test::ScratchFolder folder;
+    fs::create_directories(folder.file("one/ckpt"));
+    fs::create_directories(folder.file("two"));
+    fs::create_directories(folder.file("three"));
+    fs::create_directory_symlink(folder.file("one/ckpt"), folder.file("two/ckpt"));
+    {
+        const RunDirectory first{folder.file("one")};
+        const auto message = message_of(folder.file("two"));
+        EXPECT_NE(message.find("/two/ckpt' (another job writes checkpoints there)"), std::string::npos)
+            << message;
+    }
+    EXPECT_EQ(message_of(folder.file("two")), "");
+
+    RunDirectory late{folder.file("three")};
+    EXPECT_EQ(late.lock_checkpoints(), "") << "there are none";
+    fs::create_directories(folder.file("three/ckpt"));
+    EXPECT_EQ(late.lock_checkpoints(), "");
+    EXPECT_EQ(late.lock_checkpoints(), "");
+    fs::remove(folder.file("two/ckpt"));
+    fs::create_directory_symlink(folder.file("three/ckpt"), folder.file("two/ckpt"));
+    EXPECT_NE(message_of(folder.file("two")), "");
+}
+
 TEST(RunDirectory, NamesAFileInTheWay) {
     const test::ScratchFolder folder;
     put(folder.file("taken"), "");
