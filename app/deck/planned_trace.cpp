@@ -6,14 +6,17 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/file_kind.hpp"
+#include "base/text/json_depth.hpp"
 #include "base/text/printable.hpp"
 #include "schedule/volumes/link_traffic.hpp"
+#include "storage/directory.hpp"
 #include "train/account/trace.hpp"
 
 namespace ziggurat::app {
@@ -36,17 +39,53 @@ struct MeasuredEvents {
     std::int64_t begin_ns = 0;        ///< of that step
 };
 
+constexpr std::int64_t max_trace_bytes = std::int64_t{1} << 28;
+constexpr int deepest_trace = 16;
+
+[[noreturn]] void refuse_trace(const fs::path& path) {
+    throw Error{
+        ErrorKind::resource,
+        fmt::format("cannot read '{}': the file has no trace. Delete it, or train again with run.trace=true.",
+                    printable(path.string()))};
+}
+
+/// Returns the object in a trace file, which may be any file.
 Json parsed(const fs::path& path) {
-    std::ifstream file{path};
-    auto made = Json::parse(file, nullptr, false);
+    if (!irregular_file(path.string()).empty()) {
+        refuse_trace(path);  // opening a pipe would block
+    }
+    const auto text = storage::read_small_file(path.string(), max_trace_bytes);
+    if (!text || is_json_deeper(*text, deepest_trace)) {
+        refuse_trace(path);
+    }
+    auto made = Json::parse(*text, nullptr, false);
     if (!made.is_object() || !made.contains("traceEvents")) {
-        throw Error{
-            ErrorKind::resource,
-            fmt::format(
-                "cannot read '{}': the file has no trace. Delete it, or train again with run.trace=true.",
-                printable(path.string()))};
+        refuse_trace(path);
     }
     return made;
+}
+
+/// Adds the events of a rank, in the text of its trace.
+///
+/// \param begin_us  begin of the last step so far, in microseconds
+/// Errors: Json::exception if an event has another form
+void add_events(const Json& trace, MeasuredEvents& made, double& begin_us) {
+    const bool is_first = made.events.empty();
+    std::string text;
+    for (const auto& event : trace.at("traceEvents")) {
+        text += event.dump() + ",\n";
+        if (!is_first || event.value("ph", "") != "X") {
+            continue;
+        }
+        const auto step = event.at("args").at("step").get<std::int64_t>();
+        const auto at = event.at("ts").get<double>();
+        if (step > made.step) {
+            made.step = step;
+            begin_us = at;
+        }
+        begin_us = step == made.step ? std::min(begin_us, at) : begin_us;
+    }
+    made.events.push_back(std::move(text));
 }
 
 MeasuredEvents measured_events(const std::string& folder) {
@@ -58,22 +97,11 @@ MeasuredEvents measured_events(const std::string& folder) {
         if (!fs::exists(path, unreadable)) {
             break;
         }
-        std::string text;
-        const auto trace = parsed(path);
-        for (const auto& event : trace.at("traceEvents")) {
-            text += event.dump() + ",\n";
-            if (rank > 0 || event.value("ph", "") != "X") {
-                continue;
-            }
-            const auto step = event.at("args").at("step").get<std::int64_t>();
-            const auto at = event.at("ts").get<double>();
-            if (step > made.step) {
-                made.step = step;
-                begin_us = at;
-            }
-            begin_us = step == made.step ? std::min(begin_us, at) : begin_us;
+        try {
+            add_events(parsed(path), made, begin_us);
+        } catch (const Json::exception&) {
+            refuse_trace(path);
         }
-        made.events.push_back(std::move(text));
     }
     made.begin_ns = std::llround(begin_us * 1000);
     return made;

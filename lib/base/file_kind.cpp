@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace ziggurat {
 namespace {
@@ -141,6 +143,23 @@ std::optional<RecognisedFile> recognise_file(std::string_view first) {
                               "Convert it: iconv -f UTF-16LE -t UTF-8 FILE."};
     }
     return std::nullopt;
+}
+
+std::string irregular_file(const std::string& path) {
+    std::error_code unreadable;
+    switch (std::filesystem::status(path, unreadable).type()) {
+        case std::filesystem::file_type::directory:
+            return "a folder";
+        case std::filesystem::file_type::fifo:
+            return "a pipe";
+        case std::filesystem::file_type::socket:
+            return "a socket";
+        case std::filesystem::file_type::character:
+        case std::filesystem::file_type::block:
+            return "a device";
+        default:
+            return "";
+    }
 }
 
 }  // namespace ziggurat

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace ziggurat {
@@ -29,5 +30,10 @@ inline constexpr std::size_t recognised_bytes = 512;
 ///
 /// Source: RFC 1952, RFC 8878, the .xz and .zip formats, POSIX ustar, Git LFS's specification of pointers
 std::optional<RecognisedFile> recognise_file(std::string_view first);
+
+/// Returns `a folder`, `a pipe`, `a socket` or `a device`.
+///
+/// Empty for a regular file, and if the path does not exist. Symbolic links are followed.
+std::string irregular_file(const std::string& path);
 
 }  // namespace ziggurat

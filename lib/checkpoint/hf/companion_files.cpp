@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t max_bytes = std::int64_t{1} << 30;
+constexpr std::int64_t max_copied_bytes = std::int64_t{256} << 20;
+constexpr std::int64_t max_object_bytes = std::int64_t{1} << 20;  ///< of a parsed file; it bounds the memory
 constexpr int max_depth = 16;
 constexpr const char* origin_name = "origin.json";
 constexpr const char* base_key = "base_model_name_or_path";
@@ -76,7 +77,7 @@ constexpr std::array usage_names{"bos_token_id",
                                  "begin_suppress_tokens"};
 
 bool copy_whole_file(const fs::path& from, const fs::path& to) {
-    const auto content = storage::read_small_file(from.string(), max_bytes);
+    const auto content = storage::read_small_file(from.string(), max_copied_bytes);
     if (content) {
         write_text(to.string(), *content);
     }
@@ -98,7 +99,7 @@ std::vector<std::string> file_names(const fs::path& folder) {
 
 /// Reads the JSON object in a file; returns nullopt if it does not exist or holds another type.
 std::optional<Json> read_object(const fs::path& path) {
-    const auto text = storage::read_small_file(path.string(), max_bytes);
+    const auto text = storage::read_small_file(path.string(), max_object_bytes);
     if (!text || is_json_deeper(*text, max_depth)) {
         return std::nullopt;
     }

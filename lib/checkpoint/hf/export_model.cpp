@@ -14,6 +14,7 @@
 #include "checkpoint/hf/model_files.hpp"
 #include "checkpoint/hf/model_folder.hpp"
 #include "checkpoint/hf/safetensors_writer.hpp"
+#include "checkpoint/hf/weight_map.hpp"
 #include "deck/files/hf_config.hpp"
 #include "storage/directory.hpp"
 

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
-#include "base/text/json_depth.hpp"
 #include "base/text/looked_in.hpp"
 #include "base/text/printable.hpp"
+#include "checkpoint/hf/safetensors_entries.hpp"
+#include "checkpoint/hf/weight_map.hpp"
 #include "storage/directory.hpp"
 
 namespace ziggurat::checkpoint::hf {
@@ -19,13 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* pytorch_names[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
-constexpr int deepest_index = 6;
 constexpr std::size_t max_files = 10'000;
-
-[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
-    throw Error{ErrorKind::checkpoint, fmt::format("cannot use '{}' ({}). Fetch or export the model again.",
-                                                   printable(path), reason)};
-}
 
 bool is_plain_name(const std::string& name) {
     return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
@@ -52,8 +46,8 @@ ModelFolder::ModelFolder(std::string folder, const std::set<std::string>& option
     } else {
         const bool is_pytorch = fs::exists(folder_ + "/" + pytorch_names[0], error) ||
                                 fs::exists(folder_ + "/" + pytorch_names[1], error);
-        refuse(folder_, fmt::format("it has neither {} nor {}{}", single_file_name, index_name,
-                                    is_pytorch ? "; files of pickled weights are not read" : ""));
+        refuse_model_file(folder_, fmt::format("it has neither {} nor {}{}", single_file_name, index_name,
+                                               is_pytorch ? "; files of pickled weights are not read" : ""));
     }
 }
 
@@ -62,44 +56,36 @@ void ModelFolder::add_file(const std::string& name) {
     for (const auto& tensor : files_.back().tensors()) {
         const auto [at, is_new] = tensors_.emplace(tensor.name, LocatedTensor{files_.size() - 1, tensor});
         if (!is_new) {
-            refuse(files_.back().path(),
-                   fmt::format("its tensor '{}' is in '{}' as well", printable(tensor.name),
-                               printable(files_[at->second.file].path())));
+            refuse_model_file(files_.back().path(),
+                              fmt::format("its tensor '{}' is in '{}' as well", printable(tensor.name),
+                                          printable(files_[at->second.file].path())));
         }
     }
 }
 
 void ModelFolder::read_index(const std::string& path, const std::set<std::string>& optional) {
+    if (const auto other = irregular_file(path); !other.empty()) {
+        refuse_model_file(path, fmt::format("it is {}, not a file", other));
+    }
     const auto text = storage::read_small_file(path, max_header_bytes);
     if (!text) {
-        refuse(path, "there is no such file");
+        refuse_model_file(path, "there is no such file");
     }
     if (const auto found = recognise_file(*text)) {
         throw Error{ErrorKind::checkpoint, fmt::format("cannot use '{}' (it is {}). {}", printable(path),
                                                        found->what, found->remedy)};
     }
-    std::map<std::string, std::string> file_of_tensor;
-    try {
-        if (is_json_deeper(*text, deepest_index)) {
-            refuse(path, "it nests too deep");
-        }
-        const auto document = nlohmann::json::parse(*text);
-        for (const auto& [tensor, file] : document.at("weight_map").items()) {
-            file_of_tensor.emplace(tensor, file.get<std::string>());
-        }
-    } catch (const nlohmann::json::exception& problem) {
-        refuse(path, fmt::format("it is not an index: {}", printable(problem.what())));
-    }
+    const auto file_of_tensor = read_weight_map(*text, path);
     std::set<std::string> names;
     for (const auto& [tensor, file] : file_of_tensor) {
         if (!is_plain_name(file)) {
-            refuse(path, fmt::format("'{}', which has '{}', is not a file name", printable(file),
-                                     printable(tensor)));
+            refuse_model_file(path, fmt::format("'{}', which has '{}', is not a file name", printable(file),
+                                                printable(tensor)));
         }
         names.insert(file);
     }
     if (names.empty() || names.size() > max_files) {
-        refuse(path, fmt::format("it names {} files", names.size()));
+        refuse_model_file(path, fmt::format("it names {} files", names.size()));
     }
     for (const auto& name : names) {
         add_file(name);
@@ -110,23 +96,16 @@ void ModelFolder::read_index(const std::string& path, const std::set<std::string
             continue;
         }
         if (found == tensors_.end() || files_[found->second.file].path() != folder_ + "/" + file) {
-            refuse(path,
-                   fmt::format("'{}' does not hold its tensor '{}'", printable(file), printable(tensor)));
+            refuse_model_file(
+                path, fmt::format("'{}' does not hold its tensor '{}'", printable(file), printable(tensor)));
         }
     }
     for (const auto& [tensor, at] : tensors_) {
         if (!file_of_tensor.contains(tensor)) {
-            refuse(path, fmt::format("it does not name the tensor '{}' of '{}'", printable(tensor),
-                                     printable(files_[at.file].path())));
+            refuse_model_file(path, fmt::format("it does not name the tensor '{}' of '{}'", printable(tensor),
+                                                printable(files_[at.file].path())));
         }
     }
-}
-
-std::string index_text(const std::map<std::string, std::string>& file_of_tensor, std::int64_t total_bytes) {
-    nlohmann::ordered_json document;
-    document["metadata"]["total_size"] = total_bytes;
-    document["weight_map"] = file_of_tensor;
-    return document.dump(2) + "\n";
 }
 
 }  // namespace ziggurat::checkpoint::hf

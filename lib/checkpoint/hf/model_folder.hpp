@@ -44,7 +44,4 @@ class ModelFolder {
     std::map<std::string, LocatedTensor> tensors_;
 };
 
-/// Returns the text of an index that maps each tensor to its file.
-std::string index_text(const std::map<std::string, std::string>& file_of_tensor, std::int64_t total_bytes);
-
 }  // namespace ziggurat::checkpoint::hf

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/file_kind.hpp"
 #include "base/text/printable.hpp"
+#include "checkpoint/hf/safetensors_entries.hpp"
 #include "storage/io_error.hpp"
 
 namespace ziggurat::checkpoint::hf {
@@ -23,16 +24,15 @@ static_assert(std::endian::native == std::endian::little, "safetensors files are
 
 constexpr std::int64_t length_bytes = 8;
 
-[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
-    throw Error{ErrorKind::checkpoint, fmt::format("cannot use '{}' ({}). Fetch or export the model again.",
-                                                   printable(path), reason)};
-}
-
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(std::string path) : path_{std::move(path)}, file_{open_for_reading(path_)} {
+SafetensorsFile::SafetensorsFile(std::string path) : path_{std::move(path)} {
+    if (const auto other = irregular_file(path_); !other.empty()) {
+        refuse_model_file(path_, fmt::format("it is {}, not a file", other));
+    }
+    file_ = open_for_reading(path_);
     if (!file_) {
-        refuse(path_, "there is no such file");
+        refuse_model_file(path_, "there is no such file");
     }
     struct stat facts {};
     if (::fstat(file_.get(), &facts) != 0) {
@@ -41,16 +41,17 @@ SafetensorsFile::SafetensorsFile(std::string path) : path_{std::move(path)}, fil
     const auto size = static_cast<std::int64_t>(facts.st_size);
     expect_tensors(size);
     if (size < length_bytes) {
-        refuse(path_, fmt::format("it has {} bytes, too few for a header", size));
+        refuse_model_file(path_, fmt::format("it has {} bytes, too few for a header", size));
     }
     std::uint64_t length = 0;
     read_at(0, std::as_writable_bytes(std::span{&length, 1}), "its first bytes");
     if (length > static_cast<std::uint64_t>(max_header_bytes)) {
-        refuse(path_, fmt::format("its header has {} bytes, more than {}", length, max_header_bytes));
+        refuse_model_file(path_,
+                          fmt::format("its header has {} bytes, more than {}", length, max_header_bytes));
     }
     const auto header_bytes = static_cast<std::int64_t>(length);
     if (header_bytes > size - length_bytes) {
-        refuse(path_, fmt::format("its header has {} bytes and the file {}", header_bytes, size));
+        refuse_model_file(path_, fmt::format("its header has {} bytes and the file {}", header_bytes, size));
     }
     std::string header(length, '\0');
     read_at(length_bytes, std::as_writable_bytes(std::span{header}), "its header");
@@ -94,7 +95,8 @@ void SafetensorsFile::read_at(std::int64_t offset_bytes,
                                     problem);
         }
         if (moved == 0) {
-            refuse(path_, fmt::format("it ends at offset {}, within {}", offset_bytes, printable(what)));
+            refuse_model_file(path_,
+                              fmt::format("it ends at offset {}, within {}", offset_bytes, printable(what)));
         }
         into = into.subspan(moved);
         offset_bytes += moved;

@@ -26,8 +26,7 @@ struct ChoiceTask {
 /// | label | `label`: an integer (also `1.0`), or a text with one; missing, null or empty text: unknown |
 /// `answer` |
 ///
-/// \param key  option or deck key that named the file; messages about a missing or unreadable file begin with
-/// it
+/// \param key  option or deck key that named the file; messages begin with it
 /// Source: Zellers et al., "HellaSwag", https://github.com/rowanz/hellaswag (data/README.md)
 /// Errors: Error{deck} with file, line and the problem
 std::vector<ChoiceTask> read_choice_tasks(const std::string& path, const std::string& key);

@@ -21,6 +21,7 @@ using Json = nlohmann::json;
 
 constexpr int deepest_line = 64;
 constexpr int reported_columns = 120;
+constexpr std::size_t max_line_bytes = std::size_t{16} << 20;
 
 [[noreturn]] void refuse(const std::string& what) {
     throw Error{ErrorKind::deck, what};
@@ -139,36 +140,50 @@ ChoiceTask read_task(std::string_view line, std::int64_t number) {
     return task;
 }
 
+/// Adds the task of a line, unless the line is blank.
+void add_task(std::string_view line,
+              std::int64_t number,
+              const std::string& path,
+              std::vector<ChoiceTask>& tasks) {
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) {
+        return;
+    }
+    try {
+        tasks.push_back(read_task(line, number));
+    } catch (const Error& problem) {
+        throw Error{problem.kind(),
+                    fmt::format("'{}', line {}: {}", printable(path), number, problem.what())};
+    }
+}
+
 }  // namespace
 
 std::vector<ChoiceTask> read_choice_tasks(const std::string& path, const std::string& key) {
-    constexpr auto max_bytes = std::int64_t{4} << 30;
-    std::string text;
+    std::vector<ChoiceTask> tasks;
     try {
-        text = read_text(path, max_bytes);
+        TextStream stream{path};
+        if (const auto found = recognise_file(stream.beginning(recognised_bytes))) {
+            throw Error{ErrorKind::deck, fmt::format("cannot read '{}' (it is {}). {}", printable(path),
+                                                     found->what, found->remedy)};
+        }
+        std::string text;
+        std::int64_t number = 0;
+        for (bool has_more = true; has_more;) {
+            has_more = stream.read(text);
+            std::size_t begin = 0;
+            for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+                add_task(std::string_view{text}.substr(begin, end - begin), ++number, path, tasks);
+                begin = end + 1;
+            }
+            text.erase(0, begin);
+            if (text.size() > max_line_bytes) {
+                refuse(fmt::format("'{}', line {}: more than {} bytes. Write one task on each line.",
+                                   printable(path), number + 1, max_line_bytes));
+            }
+        }
+        add_task(text, ++number, path, tasks);
     } catch (const Error& problem) {
         throw Error{problem.kind(), fmt::format("{}: {}", key, problem.what())};
-    }
-    if (const auto found = recognise_file(text)) {
-        throw Error{ErrorKind::deck, fmt::format("{}: cannot read '{}' (it is {}). {}", key, printable(path),
-                                                 found->what, found->remedy)};
-    }
-    std::vector<ChoiceTask> tasks;
-    std::int64_t number = 0;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const auto end = std::min(text.find('\n', begin), text.size());
-        const auto line = std::string_view{text}.substr(begin, end - begin);
-        begin = end + 1;
-        ++number;
-        if (line.find_first_not_of(" \t\r") == std::string_view::npos) {
-            continue;
-        }
-        try {
-            tasks.push_back(read_task(line, number));
-        } catch (const Error& problem) {
-            throw Error{problem.kind(),
-                        fmt::format("'{}', line {}: {}", printable(path), number, problem.what())};
-        }
     }
     if (tasks.empty()) {
         throw Error{ErrorKind::deck,

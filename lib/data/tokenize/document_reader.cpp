@@ -109,10 +109,12 @@ std::int64_t DocumentReader::add_streamed_run(DocumentBatch& batch, std::int64_t
         if (!end || *end == ahead_->size()) {
             has_ended_ = !stream_->read(*ahead_);
         }
-        if (std::ssize(*ahead_) > max_document_bytes) {
-            throw Error{ErrorKind::deck,
-                        fmt::format("'{}': a document of more than {} bytes. Split it into smaller ones.",
-                                    printable(input().path), max_document_bytes)};
+        const auto max_bytes = input().has_lines ? max_line_bytes : max_document_bytes;
+        if (std::ssize(*ahead_) > batch_bytes + max_bytes) {
+            throw Error{
+                ErrorKind::deck,
+                fmt::format("'{}': a {} of more than {} bytes. Split it into smaller ones.",
+                            printable(input().path), input().has_lines ? "line" : "document", max_bytes)};
         }
     }
     if (!end && input().has_lines) {

@@ -48,6 +48,9 @@ class DocumentReader {
     /// Maximum size of one document in a pipe or a compressed file, which is held in memory.
     static constexpr std::int64_t max_document_bytes = std::int64_t{4} << 30;
 
+    /// Maximum size of a JSON line. Longer ones are not read into memory.
+    static constexpr std::int64_t max_line_bytes = std::int64_t{256} << 20;
+
     /// \param inputs  must outlive this
     DocumentReader(const std::vector<TextInput>& inputs, InputPosition from);
 

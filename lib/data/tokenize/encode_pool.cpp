@@ -90,6 +90,11 @@ void DocumentEncoder::encode_lines(const DocumentRun& run, EncodedBatch& encoded
             continue;
         }
         try {
+            if (std::ssize(line) > DocumentReader::max_line_bytes) {
+                throw Error{ErrorKind::deck,
+                            fmt::format("a line of more than {} bytes. Split it into smaller ones.",
+                                        DocumentReader::max_line_bytes)};
+            }
             encode_document(json_line_field(line, lines_.field), encoded);
         } catch (const Error& problem) {
             if (problem.kind() != ErrorKind::deck || !lines_.skips_bad_lines) {

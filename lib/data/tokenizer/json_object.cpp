@@ -34,6 +34,12 @@ void tokenizer_is_not_built(const std::string& path, const std::string& what) {
 
 TokenizerJson parse_json_file(const MappedFile& file) {
     constexpr int deepest = 32;
+    constexpr std::int64_t max_file_bytes = std::int64_t{64}
+                                            << 20;  // bounds the memory of the parsed document
+    if (file.bytes() > max_file_bytes) {
+        refuse_tokenizer(file.path(),
+                         fmt::format("it has {} bytes, more than {}", file.bytes(), max_file_bytes));
+    }
     const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
     expect_tokenizer(file.path(), text);
     if (is_json_deeper(text, deepest)) {

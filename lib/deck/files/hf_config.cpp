@@ -267,6 +267,9 @@ HfConfig read_published_config(const std::string& folder) {
             {"cannot read the model's configuration", std::move(reason), std::move(remedy)});
         return config;
     };
+    if (const auto other = irregular_file(config.file); !other.empty()) {
+        return refuse(fmt::format("it is {}, not a file", other));
+    }
     if (!fs::is_regular_file(config.file, error)) {
         config.is_missing = true;
         return refuse("there is no such file");

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/file_kind.hpp"
 #include "base/text/message.hpp"
 #include "comm/control.hpp"
 #include "train/preference/reference_weights.hpp"
@@ -27,7 +28,8 @@ void take_kept_scores(const comm::Context& world,
     std::string taken;
     if (world.rank() == 0) {
         const auto path = fmt::format("{}/{}", reporter.fd_path(), reference_scores_file);
-        std::ifstream file{path, std::ios::binary};
+        const bool is_file = irregular_file(path).empty();  // opening a pipe would block
+        std::ifstream file{is_file ? path : std::string{}, std::ios::binary};
         const std::string content{std::istreambuf_iterator<char>{file}, {}};
         const auto reason = content.empty() ? "" : scores.take_file(content, key);
         if (!reason.empty()) {

@@ -13,6 +13,7 @@
 #include "checkpoint/hf/file_types.hpp"
 #include "checkpoint/hf/import_model.hpp"
 #include "checkpoint/hf/safetensors_writer.hpp"
+#include "checkpoint/hf/weight_map.hpp"
 #include "deck/files/hf_config.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "tests/support/scratch_folder.hpp"

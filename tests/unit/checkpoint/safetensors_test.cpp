@@ -12,6 +12,7 @@
 #include "checkpoint/hf/model_folder.hpp"
 #include "checkpoint/hf/safetensors_file.hpp"
 #include "checkpoint/hf/safetensors_writer.hpp"
+#include "checkpoint/hf/weight_map.hpp"
 #include "tests/support/random/draw.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/unit/checkpoint/stored_tensors.hpp"
@@ -111,6 +112,19 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{",\"shape\":[2,3]", "", "'b' is not described"},
         Bad{"\"shape\":[2,3]", "\"form\":[2,3]", "'b' has no shape"},
         Bad{"\"BF16\"", "16", "'b' has no type"},
+        Bad{"\"shape\":[2,3]", "\"form\":[{\"a\":[1]}]", "'b' has no shape"},
+        Bad{"[2,3]", "[2,[3]]", "'b' has a number in its shape"},
+        Bad{"[2,3]", "[2,\"3\"]", "'b' has a number in its shape"},
+        Bad{"[2,3]", "{\"a\":2}", "'b' has a shape that is not a list"},
+        Bad{"[8,20]", "[8,20,20]", "'b' has no data_offsets [begin, end]"},
+        Bad{"[2,3]", "[2,3,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "'b' has more than 16 dims"},
+        Bad{"[20,28]}", "[20,28]},\"last\":[1]", "'last' is not described"},
+        Bad{"{\"format\":\"pt\"}", "{\"format\":1}", "its __metadata__ is not a map of texts"},
+        Bad{"{\"format\":\"pt\"}", "{\"format\":{}}", "its __metadata__ is not a map of texts"},
+        Bad{"{\"format\":\"pt\"}", "[\"pt\"]", "its __metadata__ is not a map of texts"},
+        Bad{"{\"format\":\"pt\"}", "null", "its __metadata__ is not a map of texts"},
+        Bad{"\"pt\"}", "\"pt\",\"format\":\"a\"}", "has 'format' twice"},
+        Bad{"\"scalar\"", "\"__metadata__\"", "has '__metadata__' twice"},
         Bad{"}}  ", "}]", "its header is not valid JSON"},
         Bad{"{\"__meta", "[\"__meta", "not a JSON object of tensors"},
         Bad{"[2,3]", "[[[[[2]]]]]", "not a JSON object of tensors"}));
@@ -120,6 +134,27 @@ TEST(SafetensorsHeader, HasToAccountForAllBytes) {
     EXPECT_NE(problem_with(good, 27).find("'scalar' ends at offset 28, beyond the file"), std::string::npos);
     EXPECT_NE(problem_with("", 0).find("not a JSON object"), std::string::npos);
     EXPECT_TRUE(parse_header("{}", 0, "file").tensors.empty());
+}
+
+/// Header of `count` tensors of one byte each.
+std::string header_with(std::int64_t count) {
+    std::string text = "{";
+    for (std::int64_t k = 0; k < count; ++k) {
+        text +=
+            fmt::format(R"({}"model.layers.{}.weight":{{"dtype":"U8","shape":[1],"data_offsets":[{},{}]}})",
+                        k == 0 ? "" : ",", k, k, k + 1);
+    }
+    return text + "}";
+}
+
+TEST(SafetensorsHeader, HasHundredsOfThousandsOfTensors) {
+    constexpr std::int64_t many = 200'000;  // a reader of quadratic time would take minutes
+    EXPECT_EQ(std::ssize(parse_header(header_with(many), many, "file").tensors), many);
+}
+
+TEST(SafetensorsHeader, HasAMaximumOfTensors) {
+    const auto problem = problem_with(header_with(1'000'001), 1'000'001);
+    EXPECT_NE(problem.find("more than 1000000 tensors"), std::string::npos) << problem.substr(0, 300);
 }
 
 TEST(FileTypes, ReadHalfPrecisionExactly) {
@@ -313,6 +348,12 @@ TEST(ModelFolder, FindsTensorsByTheIndex) {
     expect(index_text({{"a", "../one.safetensors"}}, 4), "is not a file name");
     expect("{\"weight_map\":{\"a\":1}}", "it is not an index");
     expect("[", "it is not an index");
+    expect("{}", "it has no map weight_map");
+    expect("{\"weight_map\":[]}", "it has no map weight_map");
+    expect("{\"weight_map\":{\"a\":{\"b\":\"one.safetensors\"}}}", "the file of 'a' is not a text");
+    expect("{\"weight_map\":{\"a\":\"one.safetensors\",\"a\":\"one.safetensors\"}}", "it has 'a' twice");
+    expect("{\"metadata\":{\"weight_map\":{\"a\":1}}}", "it has no map weight_map");
+    expect("{\"weight_map\":{},\"weight_map\":{}}", "two of weight_map");
     write(folder.path() + "/two.safetensors", one_tensor("a"));
     expect(index_text({{"a", "one.safetensors"}, {"b", "two.safetensors"}}, 8), "is in");
     std::filesystem::remove(index);

@@ -93,6 +93,8 @@ TEST_F(ChoiceTasks, AreRefusedWithTheirLine) {
         EXPECT_THAT(printed, HasSubstr("task.jsonl', line 3: ")) << line;
         EXPECT_THAT(printed, HasSubstr(reason)) << line;
     }
+    EXPECT_THAT(mismatch(good + "\n" + std::string((std::size_t{16} << 20) + 1, 'x')),
+                HasSubstr("task.jsonl', line 2: more than 16777216 bytes"));
     EXPECT_THAT(mismatch(" \n\n"), HasSubstr("holds no task"));
     EXPECT_THAT(mismatch(""), HasSubstr("holds no task"));
 }
