@@ -151,6 +151,10 @@ class Composer {
             found_.error(item.at, "include names no file", "each item is a path", "Write [common.yaml].");
             return std::nullopt;
         }
+        if (item.text.find('\0') != std::string::npos) {
+            found_.error(item.at, "include has the character NUL", "names of files end there", "Remove it.");
+            return std::nullopt;
+        }
         if (item.text.find("${") != std::string::npos) {
             found_.error(item.at, fmt::format("include with a variable, {}", in_quotes(item.text)),
                          "decks are included before variables are known", "Write the path itself.");

@@ -237,6 +237,11 @@ class Reading {
     /// Checks that all heads together are as wide as the model.
     void expect_whole_heads() {
         const Json* channels = ConfigReading::find_value(reading_.document(), "head_dim");
+        if (channels != nullptr && !channels->is_number_integer()) {
+            reading_.report_finding("head_dim", fmt::format("head_dim = {}", shown(*channels)),
+                                    "a whole number is expected there", "Fetch or export the model again.");
+            return;
+        }
         const Json* heads = ConfigReading::find_value(reading_.document(), "num_attention_heads");
         const Json* hidden = ConfigReading::find_value(reading_.document(), "hidden_size");
         if (channels == nullptr || heads == nullptr || hidden == nullptr || !channels->is_number_integer() ||

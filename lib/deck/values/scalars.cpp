@@ -258,7 +258,11 @@ std::optional<DeckValue> read_value(const Row& row,
         value.keyword = node.text;
         return value;
     }
-    auto data = read_data(row, node);
+    if (has_nul(node)) {
+        refuse_nul(path, node, found);
+        return std::nullopt;
+    }
+    auto data = is_bare_boolean(row, node) ? Parsed{} : read_data(row, node);
     if (!data) {
         refuse_form(row, path, node, found);
         return std::nullopt;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -176,6 +177,22 @@ std::string meant_by(const Row& row, const Node& node) {
 
 }  // namespace
 
+bool has_nul(const Node& node) {
+    return node.text.find('\0') != std::string::npos || std::ranges::any_of(node.items, has_nul) ||
+           std::ranges::any_of(node.entries, [](const MapEntry& entry) { return has_nul(entry.value); });
+}
+
+void refuse_nul(const std::string& path, const Node& node, Diagnostics& found) {
+    found.error(node.at, fmt::format("{} has the character NUL", path),
+                "names of files end there, and so do texts", "Remove it.");
+}
+
+bool is_bare_boolean(const Row& row, const Node& node) {
+    constexpr std::array booleans{"true", "false", "yes", "no", "on", "off"};
+    return row.type == Type::path && node.kind == NodeKind::scalar && !node.is_quoted &&
+           std::ranges::find(booleans, in_small_letters(node.text)) != booleans.end();
+}
+
 bool is_below_home(std::string_view path) {
     return path == "~" || path.starts_with("~/");
 }
@@ -242,6 +259,8 @@ void refuse_form(const Row& row, const std::string& path, const Node& given, Dia
     const std::string meant = guess.empty() ? guess : fmt::format("Did you mean {}? ", in_quotes(guess));
     const auto reason = row.type == Type::path && is_scalar && is_below_home(node.text)
                             ? "only shells expand '~' to the home folder"
+                        : is_bare_boolean(row, given)
+                            ? "YAML reads it as true or false, unless it is in quotes"
                         : row.type == Type::home && node.kind == NodeKind::map ? no_home_reason(node)
                         : row.type == Type::interval && !is_scalar             ? no_interval_reason(node)
                                                                                : std::string{};

@@ -15,6 +15,15 @@ void refuse_form(const Row& row, const std::string& path, const Node& node, Diag
 /// Reports a value with a valid form outside of the row's bounds.
 void refuse_range(const Row& row, const std::string& path, const Node& node, Diagnostics& found);
 
+/// Returns true if a text of the value has the character NUL, which ends names of files.
+bool has_nul(const Node& node);
+
+/// Reports a value with has_nul().
+void refuse_nul(const std::string& path, const Node& node, Diagnostics& found);
+
+/// Returns true for a path such as `yes` without quotes, which YAML reads as true or false.
+bool is_bare_boolean(const Row& row, const Node& node);
+
 /// Returns true if `path` begins with `~`, which only shells expand.
 bool is_below_home(std::string_view path);
 
