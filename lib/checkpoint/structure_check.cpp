@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/error.hpp"
@@ -56,6 +57,16 @@ Structure expected_of_master(const Manifest& manifest) {
     return expected;
 }
 
+/// Returns the bounds of a file with these datasets: groups may be one level deeper.
+storage::Hdf5Bounds bounds_of(const Structure& expected) {
+    constexpr std::int64_t spare_links = 1000;
+    std::int64_t depth = 1;
+    for (const auto& [name, info] : expected) {
+        depth = std::max(depth, static_cast<std::int64_t>(std::ranges::count(name, '/')));
+    }
+    return {static_cast<int>(depth) + 1, spare_links + 4 * std::ssize(expected)};
+}
+
 }  // namespace
 
 void check_structure(const CheckpointFiles& files,
@@ -68,7 +79,7 @@ void check_structure(const CheckpointFiles& files,
     const Structure expected = is_master ? expected_of_master(manifest) : expected_of_shard(manifest, file);
     Structure found;
     try {
-        found = storage::hdf5_structure(files.fd_path_of(entry));
+        found = storage::hdf5_structure(files.fd_path_of(entry), bounds_of(expected));
     } catch (const Error& error) {
         defects.push_back({name, files.with_display_path(error.what(), entry)});
         return;

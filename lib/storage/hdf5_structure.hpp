@@ -23,12 +23,20 @@ struct Hdf5DatasetInfo {
     bool operator==(const Hdf5DatasetInfo&) const = default;
 };
 
+/// Bounds of a valid file. A file beyond them is rejected before it costs time.
+struct Hdf5Bounds {
+    int depth = 8;                   ///< levels of names: 2 for `/group/dataset`
+    std::int64_t links = 1'000'000;  ///< number of groups and datasets
+};
+
 /// Returns all datasets of a file by their path.
+///
+/// Only hard links are accepted: other links may lead out of the file.
 ///
 /// The library does not validate what it reads. Use it only for files whose hash was checked before. `path`
 /// can be a path in /proc/self/fd.
 ///
-/// Errors: Error{resource}
-std::map<std::string, Hdf5DatasetInfo> hdf5_structure(const std::string& path);
+/// Errors: Error{resource}; Error{checkpoint} for a link, an object or a nesting that no checkpoint has
+std::map<std::string, Hdf5DatasetInfo> hdf5_structure(const std::string& path, const Hdf5Bounds& bounds = {});
 
 }  // namespace ziggurat::storage
