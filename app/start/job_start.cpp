@@ -20,6 +20,7 @@
 #include "comm/built_with.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
+#include "comm/watch/liveness.hpp"
 #include "plan/layouts/choose_layout.hpp"
 #include "plan/search/choose_accumulation.hpp"
 #include "plan/search/choose_depths.hpp"
@@ -174,6 +175,7 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const JobDeck& job,
                                           comm::machine_name(), loaded->found.print()));
     exit_code = highest(world, loaded->found.exit_code());
     if (exit_code == 0) {
+        world.liveness()->set_hang_timeout(loaded->run.run.hang_timeout_seconds);
         // The deck that other ranks have loaded contains secrets, which only rank 0's environment may have.
         loaded->effective = comm::broadcast(world, loaded->effective);
         return loaded;

@@ -66,7 +66,6 @@ int train_together(const TrainOptions& options,
     });
     const RankProcessors devices{loaded->run, world};
     notes.insert(notes.end(), devices.notes().begin(), devices.notes().end());
-    world.liveness()->set_hang_timeout(loaded->run.run.hang_timeout_seconds);
     const PeakCache peaks{deck::process_environment};
     const auto peak =
         find_peak(world, loaded->run, *devices.all().device, spec::peak_of(loaded->machine), peaks);
@@ -99,7 +98,9 @@ int train(const TrainOptions& options) {
     // Before MPI: from now on, if the launcher ends the job, the program still reports the reason.
     train::StopSignals signals;
     return train::on_ranks(
-        [&](const comm::Context& world) { return train_together(options, world, signals, begin_ns); });
+        [&](const comm::Context& world) { return train_together(options, world, signals, begin_ns); },
+        deck::read_hang_timeout(options.deck, options.overrides, deck::process_environment)
+            .value_or(comm::Liveness::first_timeout_seconds));
 }
 
 }  // namespace ziggurat::app

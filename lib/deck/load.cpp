@@ -154,6 +154,23 @@ LoadedDeck load(const std::string& path,
     return loaded;
 }
 
+std::optional<double> read_hang_timeout(const std::string& path,
+                                        const std::vector<std::string>& overrides,
+                                        const Environment& environment) {
+    constexpr const char* key = "run.hang_timeout";
+    Diagnostics unused;
+    const auto file = find_deck(path, unused);
+    const auto text = file.empty() ? std::nullopt : read_file(file, "deck", {file, 0, 0}, unused);
+    auto root = text ? compose(deck_schema(), *text, file, unused) : std::nullopt;
+    if (!root) {
+        return std::nullopt;
+    }
+    apply_overrides(deck_schema(), *root, overrides, unused);
+    substitute_variables(*root, environment, unused);
+    const Values values = read_values(deck_schema(), *root, unused);
+    return values.has(key) && !values.is_bad(key) ? std::optional{values.real(key)} : std::nullopt;
+}
+
 LoadedDeck load_text(const std::string& text,
                      const std::string& name,
                      const std::vector<std::string>& overrides,

@@ -1,6 +1,7 @@
 /// Entry point of this folder: loads a deck's text to a checked RunSpec.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,13 @@ struct LoadedDeck {
 LoadedDeck load(const std::string& path,
                 const std::vector<std::string>& overrides,
                 const LoadOptions& options);
+
+/// Returns run.hang_timeout of the deck that load() would read; nullopt if it cannot be read.
+///
+/// Cheap, so that each rank can call it before MPI starts. Problems are not reported: load() reports them.
+std::optional<double> read_hang_timeout(const std::string& path,
+                                        const std::vector<std::string>& overrides,
+                                        const Environment& environment);
 
 /// Loads a deck from memory; `name` is its file name in messages.
 LoadedDeck load_text(const std::string& text,

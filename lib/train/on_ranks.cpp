@@ -9,7 +9,6 @@
 #include "comm/node_topology.hpp"
 #include "comm/session/session.hpp"
 #include "comm/watch/error_file.hpp"
-#include "comm/watch/liveness.hpp"
 
 namespace ziggurat::train {
 
@@ -30,10 +29,11 @@ int end_job(const comm::Context& world, const std::string& problem, int exit_cod
 
 }  // namespace
 
-int on_ranks(const std::function<int(const comm::Context&)>& body) {
+int on_ranks(const std::function<int(const comm::Context&)>& body, double stopped_timeout_seconds) {
     // A closed output pipe must not end a training run.
     ::signal(SIGPIPE, SIG_IGN);
-    const comm::Session session{nullptr, nullptr};
+    const comm::Session session{nullptr, nullptr, comm::LaunchEnvironment::of_process(),
+                                stopped_timeout_seconds};
     const comm::Context& world = session.world();
     try {
         return body(world);

@@ -9,6 +9,7 @@
 #include "comm/check_mpi.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/session/stale_segments.hpp"
+#include "comm/session/start_clock.hpp"
 #include "comm/watch/find_peers.hpp"
 
 namespace ziggurat::comm {
@@ -55,16 +56,21 @@ std::optional<std::string> explain_singleton(int world_size, const LaunchEnviron
     return message;
 }
 
-Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
+Session::Session(int* argc,
+                 char*** argv,
+                 const LaunchEnvironment& environment,
+                 double stopped_timeout_seconds)
     : exceptions_at_start_{std::uncaught_exceptions()} {
     // Without a launcher, Open MPI would start a daemon (orted) to support spawning processes, which is not
     // used.
     ::setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     int provided = MPI_THREAD_SINGLE;
+    std::optional<StartClock> clock{stopped_timeout_seconds};
     ZG_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
     ZG_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     tidy_up_shared_memory();
-    liveness_.emplace(find_peers(MPI_COMM_WORLD));
+    liveness_.emplace(find_peers(MPI_COMM_WORLD), stopped_timeout_seconds);
+    clock.reset();  // from here on, `liveness_` monitors the ranks
     ranks_.emplace(MPI_COMM_WORLD);
     const auto fail = [&](ErrorKind kind, const std::string& message) {
         ranks_.reset();

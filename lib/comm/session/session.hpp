@@ -36,10 +36,15 @@ std::optional<std::string> explain_singleton(int world_size, const LaunchEnviron
 /// there between a collective exit and Liveness::fail().
 class Session {
   public:
+    /// \param stopped_timeout_seconds  time after which a stopped rank ends the job, until the job sets its
+    ///                                 timeout (Liveness::set_hang_timeout())
     /// Collective: over all ranks
     /// Errors:     Error{resource} if several ranks were started that are not in one world;
     ///             Error{communication} if MPI does not support threads
-    Session(int* argc, char*** argv, const LaunchEnvironment& environment = LaunchEnvironment::of_process());
+    Session(int* argc,
+            char*** argv,
+            const LaunchEnvironment& environment = LaunchEnvironment::of_process(),
+            double stopped_timeout_seconds = Liveness::first_timeout_seconds);
 
     /// Collective: over all ranks
     ~Session();

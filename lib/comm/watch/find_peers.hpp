@@ -12,11 +12,10 @@ namespace ziggurat::comm {
 /// Emulated nodes count as one node here.
 ///
 /// Called before any other communication. A rank that dies before the ranks are connected is found to be
-/// missing among the processes of the node (launched_ranks.hpp).
+/// missing among the processes of the node (launched_ranks.hpp). StartClock ends the job if a rank hangs.
 ///
 /// Collective: over `world`
-/// Errors:     Error{communication} if a rank is missing, or does not join within
-///             Liveness::first_timeout_seconds
+/// Errors:     Error{communication} if a rank is missing
 MonitoredRanks find_peers(MPI_Comm world);
 
 }  // namespace ziggurat::comm

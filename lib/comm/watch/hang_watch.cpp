@@ -32,11 +32,11 @@ std::int64_t HangWatch::longest_pause_ns(double timeout_seconds) noexcept {
 }
 
 std::optional<HangDiagnosis> HangWatch::poll_once(std::int64_t now_ns,
-                                                  double timeout_seconds,
+                                                  const HangTimeouts& timeouts,
                                                   const std::vector<bool>& ended) {
     now_ns_ = now_ns;
     const bool is_stopped = is_launcher_stopped();
-    if (is_stopped || now_ns_ - last_look_ns_ > longest_pause_ns(timeout_seconds)) {
+    if (is_stopped || now_ns_ - last_look_ns_ > longest_pause_ns(timeouts.wait_seconds)) {
         patient_since_ns_ = now_ns_;
         neighbour_stopped_ns_ = 0;
         noted_ns_ = 0;
@@ -45,8 +45,8 @@ std::optional<HangDiagnosis> HangWatch::poll_once(std::int64_t now_ns,
     if (is_stopped) {
         return std::nullopt;
     }
-    auto verdict = check_neighbour(timeout_seconds, ended);
-    return verdict ? verdict : check_own_wait(timeout_seconds);
+    auto verdict = check_neighbour(timeouts.stopped_seconds, ended);
+    return verdict ? verdict : check_own_wait(timeouts.wait_seconds);
 }
 
 bool HangWatch::is_launcher_stopped() const {

@@ -9,6 +9,11 @@
 
 namespace ziggurat::comm {
 
+struct HangTimeouts {
+    double wait_seconds = 0;     ///< of this rank's waits for others
+    double stopped_seconds = 0;  ///< of a neighbour that is stopped
+};
+
 /// Monitor of this rank's own wait, as published on the board, and of one neighbour.
 ///
 /// So every rank is monitored by another one, in any state of the others.
@@ -26,7 +31,7 @@ class HangWatch {
     /// \param ended  by peer: it has finished
     /// \returns the diagnosis that this rank should report or act on, if any
     std::optional<HangDiagnosis> poll_once(std::int64_t now_ns,
-                                           double timeout_seconds,
+                                           const HangTimeouts& timeouts,
                                            const std::vector<bool>& ended);
 
     /// Returns the polling interval: short compared with the timeout, but long enough to be cheap.

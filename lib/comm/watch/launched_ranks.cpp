@@ -1,5 +1,7 @@
 #include "comm/watch/launched_ranks.hpp"
 
+#include <sys/types.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "comm/watch/process_state.hpp"
+#include "comm/watch/watchdog.hpp"
 
 namespace ziggurat::comm {
 namespace {
@@ -33,6 +36,31 @@ std::optional<int> number_of(std::optional<std::string_view> text) {
 std::string program_of(const std::string& process) {
     std::error_code ignored;
     return std::filesystem::read_symlink("/proc/" + process + "/exe", ignored).string();
+}
+
+struct RankProcess {
+    int rank = 0;
+    pid_t pid = 0;
+};
+
+/// Returns the processes of the job of `mine` that run this program on this node.
+std::vector<RankProcess> find_rank_processes(const LaunchedRank& mine) {
+    const std::string program = program_of("self");
+    std::vector<RankProcess> found;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator{"/proc", ignored}) {
+        const std::string name = entry.path().filename().string();
+        // A wrapper has the same environment, but it outlives its rank.
+        if (name.find_first_not_of("0123456789") != std::string::npos || program.empty() ||
+            program_of(name) != program) {
+            continue;
+        }
+        const auto other = parse_launched_rank(read_proc_file("/proc/" + name + "/environ"));
+        if (other && other->job == mine.job) {
+            found.push_back({other->rank, static_cast<pid_t>(std::stol(name))});
+        }
+    }
+    return found;
 }
 
 }  // namespace
@@ -74,24 +102,32 @@ std::optional<std::string> describe_missing_ranks(const LaunchedRank& mine,
 
 std::optional<std::string> find_missing_ranks(int world_size) {
     const auto mine = parse_launched_rank(read_proc_file("/proc/self/environ"));
-    const std::string program = program_of("self");
-    if (!mine || program.empty()) {
+    if (!mine) {
+        return std::nullopt;
+    }
+    const auto processes = find_rank_processes(*mine);
+    if (processes.empty()) {
         return std::nullopt;
     }
     std::vector<int> found;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator{"/proc", ignored}) {
-        const std::string name = entry.path().filename().string();
-        // A wrapper has the same environment, but it outlives its rank.
-        if (name.find_first_not_of("0123456789") != std::string::npos || program_of(name) != program) {
-            continue;
-        }
-        const auto other = parse_launched_rank(read_proc_file("/proc/" + name + "/environ"));
-        if (other && other->job == mine->job) {
-            found.push_back(other->rank);
-        }
+    for (const auto& process : processes) {
+        found.push_back(process.rank);
     }
     return describe_missing_ranks(*mine, std::move(found), world_size);
+}
+
+std::optional<std::string> find_stopped_rank() {
+    const auto mine = parse_launched_rank(read_proc_file("/proc/self/environ"));
+    if (!mine) {
+        return std::nullopt;
+    }
+    for (const auto& [rank, pid] : find_rank_processes(*mine)) {
+        const auto state = process_state(pid);
+        if (state && state->is_stopped()) {
+            return name_of_rank(rank, pid) + ": " + describe(*state);
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace ziggurat::comm

@@ -32,4 +32,9 @@ std::optional<std::string> describe_missing_ranks(const LaunchedRank& mine,
 /// Supports only Open MPI's launcher.
 std::optional<std::string> find_missing_ranks(int world_size);
 
+/// Describes a rank of this process's job on this node that is stopped; nullopt if none is known to be.
+///
+/// Supports only Open MPI's launcher.
+std::optional<std::string> find_stopped_rank();
+
 }  // namespace ziggurat::comm

@@ -51,11 +51,12 @@ class SignalsBlocked {
 
 }  // namespace
 
-Liveness::Liveness(MonitoredRanks list)
+Liveness::Liveness(MonitoredRanks list, double stopped_timeout_seconds)
     : list_{std::move(list)},
       processes_(list_.peers.size()),
       ended_(list_.peers.size(), false),
       wake_{::eventfd(0, EFD_CLOEXEC)},
+      stopped_timeout_seconds_{stopped_timeout_seconds},
       departure_{list_},
       reasons_{list_, departure_},
       questions_{list_},
@@ -93,6 +94,7 @@ void Liveness::wake() noexcept {
 
 void Liveness::set_hang_timeout(double seconds) noexcept {
     timeout_seconds_ = seconds;
+    stopped_timeout_seconds_ = seconds;
     wake();
 }
 
@@ -220,7 +222,8 @@ bool Liveness::wait_for_event() {
             }
         }
     }
-    const std::int64_t tick_ns = HangWatch::tick_ns(timeout_seconds_);
+    const std::int64_t tick_ns =
+        HangWatch::tick_ns(std::min<double>(timeout_seconds_, stopped_timeout_seconds_));
     const std::int64_t max_ns = must_poll ? std::min(tick_ns, polling_tick_ns) : tick_ns;
     const int event = ::poll(asked_.data(), asked_.size(), static_cast<int>(max_ns / 1'000'000));
     if (asked_.front().revents != 0) {
@@ -247,7 +250,7 @@ void Liveness::diagnose() {
     const std::int64_t now_ns = monotonic_ns();
     questions_.poll_once(now_ns, timeout_seconds_);
     reasons_.note_kills(now_ns);
-    const auto verdict = hangs_.poll_once(now_ns, timeout_seconds_, ended_);
+    const auto verdict = hangs_.poll_once(now_ns, {timeout_seconds_, stopped_timeout_seconds_}, ended_);
     if (verdict && verdict->leaves) {
         reasons_.hang(*verdict);
     }

@@ -34,11 +34,12 @@ namespace ziggurat::comm {
 /// that exceeds the timeout is diagnosed (watchdog.hpp).
 class Liveness {
   public:
-    /// Timeout until set_hang_timeout() is called: the default of a run.
+    /// Timeout of waits until set_hang_timeout() is called: the default of a run.
     static constexpr double first_timeout_seconds = 600;
 
+    /// \param stopped_timeout_seconds  timeout for a stopped rank, until set_hang_timeout() is called
     /// Errors: Error{resource} if the thread cannot be started
-    explicit Liveness(MonitoredRanks list);
+    explicit Liveness(MonitoredRanks list, double stopped_timeout_seconds = first_timeout_seconds);
     /// Marks the rank as finished: its end is no longer reported as a failure.
     ~Liveness();
     Liveness(const Liveness&) = delete;
@@ -112,6 +113,7 @@ class Liveness {
     FileHandle launcher_;
     FileHandle wake_;  ///< ends the thread's sleep
     std::atomic<double> timeout_seconds_{first_timeout_seconds};
+    std::atomic<double> stopped_timeout_seconds_;
     std::atomic<bool> stops_{false};
     std::mutex looking_;
     std::function<std::string()> ending_launcher_;

@@ -52,7 +52,7 @@ class HangWatchTest : public testing::Test {
         while (now_ns_ < end) {
             now_ns_ += std::min(HangWatch::tick_ns(patience), end - now_ns_);
             meanwhile();
-            auto verdict = watch_->poll_once(now_ns_, patience, ended_);
+            auto verdict = watch_->poll_once(now_ns_, {patience, stopped_patience_}, ended_);
             verdicts_ += verdict ? 1 : 0;
             printed = printed ? printed : verdict;
         }
@@ -66,6 +66,7 @@ class HangWatchTest : public testing::Test {
     std::vector<bool> ended_;
     std::int64_t now_ns_ = 1'000'000'000'000;
     int verdicts_ = 0;
+    double stopped_patience_ = patience;
 };
 
 bool says(const std::optional<HangDiagnosis>& verdict, const std::string& part) {
@@ -92,6 +93,19 @@ TEST_F(HangWatchTest, NamesAStoppedNeighbourThoughItDoesNotWaitItself) {
     process(1).code = 'T';
 
     EXPECT_FALSE(after(0.79 * patience));
+    const auto verdict = after(0.02 * patience);
+
+    EXPECT_TRUE(verdict && verdict->leaves && verdict->culprit == 1);
+}
+
+TEST_F(HangWatchTest, HasATimeoutOfItsOwnForStoppedRanks) {
+    stopped_patience_ = patience / 60;
+    watch(2);
+    rank(0, ActivityState::waits, "the deck of rank 0");
+    rank(1, ActivityState::works, "reading a deck for long");
+    EXPECT_FALSE(after(0.7 * patience)) << "a wait has the whole timeout";
+    process(1).code = 'T';
+
     const auto verdict = after(0.02 * patience);
 
     EXPECT_TRUE(verdict && verdict->leaves && verdict->culprit == 1);

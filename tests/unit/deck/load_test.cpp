@@ -161,6 +161,22 @@ TEST_F(Load, DoesNotShowLinesOfIncludedFilesThatAreNoDecks) {
     EXPECT_NE(misspelled.find("optimiser: {lr"), std::string::npos) << misspelled;
 }
 
+TEST_F(Load, ReadsTheHangTimeoutAlone) {
+    const Environment environment = [](const std::string& name) {
+        return name == "HANG" ? std::optional<std::string>{"7s"} : std::nullopt;
+    };
+    const auto timeout = [&](const std::string& more, const std::vector<std::string>& overrides = {}) {
+        return read_hang_timeout(write("deck.yaml", base() + more), overrides, environment);
+    };
+    EXPECT_EQ(timeout(""), 600);
+    EXPECT_EQ(timeout("run: {hang_timeout: 5s}\n"), 5);
+    EXPECT_EQ(timeout("run: {hang_timeout: 5s}\n", {"run.hang_timeout=2min"}), 120);
+    EXPECT_EQ(timeout("run: {hang_timeout: '${env:HANG}'}\n"), 7);
+    EXPECT_EQ(timeout("run: {hang_timeout: 5}\n"), std::nullopt);
+    EXPECT_EQ(timeout("run: {hang_timeout: [\n"), std::nullopt);
+    EXPECT_EQ(read_hang_timeout((folder_ / "none.yaml").string(), {}, environment), std::nullopt);
+}
+
 TEST_F(Load, CountsTokensInSteps) {
     const spec::RunSpec run = this->run("schedule: {kind: wsd, warmup: 800 tokens, decay: 10%}\n",
                                         {"train={tokens: 10k, global_batch: 24, micro_batch: 2}"});
