@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares measured steps of trainings on this machine with `ziggurat plan --time`.
 
-  mpirun -n R ziggurat bench all FOLDER --machine-file BENCH/R.yaml    first, for R = 1, 2, 4
+  OMP_NUM_THREADS=1 mpirun -n R ziggurat bench all FOLDER --machine-file BENCH/R.yaml    first, for R = 1, 2, 4
   perf/foresight.py --bench BENCH [--binary build/release/bin/ziggurat] [--rounds 3] [--seed 1] [--case NAME ...]
 
 The cases are fixed trainings of all families (CASES) and drawn ones (--seed). Rates come from the machine file for the

@@ -89,6 +89,7 @@ void BenchRanks::keep() {
         if (is_first()) {
             machine_.ranks_per_node = nodes_.ranks_on_node;
             machine_.cores_per_node = std::max(machine_.cores_per_node, cores_of_node_);
+            machine_.threads_per_rank = launch_.parallel.threads;
             file_->keep(machine_);
         }
     });

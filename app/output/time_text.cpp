@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <tuple>
 #include <vector>
 
 #include "base/text/printable.hpp"
@@ -41,18 +42,28 @@ std::string measuring_command(const spec::RunSpec& run, bool uses_disks) {
                        uses_disks ? " with the folders of tiers.nvme.paths" : "");
 }
 
-/// Returns a line if the rates were measured with another number of ranks; empty otherwise.
+/// Returns a line if the rates were measured with another number of ranks or threads; empty otherwise.
 ///
 /// Ranks of a node share cores, memory and links.
 std::string other_ranks_line(const spec::RunSpec& run, const spec::MachineSpec& machine) {
     const int ranks = run.parallel.ranks_per_node;
-    if (machine.measured_ranks == 0 || machine.measured_ranks == ranks) {
+    const int threads = run.parallel.threads;
+    const bool has_other_ranks = machine.measured_ranks > 0 && machine.measured_ranks != ranks;
+    const bool has_other_threads =
+        !machine.has_device && machine.threads_per_rank > 0 && machine.threads_per_rank != threads;
+    if (!has_other_ranks && !has_other_threads) {
         return "";
     }
-    return fmt::format(
-        "          the rates were measured with {} rank{} on a node, this run has {}; measure again: {}\n",
-        machine.measured_ranks, machine.measured_ranks == 1 ? "" : "s", ranks,
-        measuring_command(run, spec::is_any_state_on_nvme(run)));
+    const auto [what, measured, here] =
+        has_other_ranks
+            ? std::tuple{fmt::format("rank{} on a node", machine.measured_ranks == 1 ? "" : "s"),
+                         machine.measured_ranks, ranks}
+            : std::tuple{fmt::format("thread{} per rank", machine.threads_per_rank == 1 ? "" : "s"),
+                         machine.threads_per_rank, threads};
+    return fmt::format("          the rates were measured with {} {}, this run has {}; measure again: {}{}\n",
+                       measured, what, here,
+                       !has_other_ranks ? fmt::format("OMP_NUM_THREADS={} ", threads) : std::string{},
+                       measuring_command(run, spec::is_any_state_on_nvme(run)));
 }
 
 }  // namespace

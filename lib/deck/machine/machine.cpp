@@ -62,6 +62,7 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
         .has_device = values.boolean("has_device"),
         .ranks_per_node = static_cast<int>(values.integer("ranks_per_node")),
         .cores_per_node = static_cast<int>(values.integer("cores_per_node")),
+        .threads_per_rank = static_cast<int>(values.integer("threads_per_rank")),
         .device_bytes = values.integer("device_memory"),
         .device_multiprocessors = static_cast<int>(values.integer("device_multiprocessors")),
         .device_capability = static_cast<int>(std::lround(10 * values.real("device_compute_capability"))),

@@ -125,6 +125,7 @@ void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnosti
         figure.of(machine) = figure.of(*measured);
     }
     machine.measured_ranks = measured->ranks_per_node;
+    machine.threads_per_rank = measured->threads_per_rank;
     machine.node_link.sharers = measured->node_link.sharers;
     machine.network_link.sharers = measured->network_link.sharers;
     machine.nvme_block_bytes = measured->nvme_block_bytes;
@@ -136,6 +137,7 @@ std::string machine_text(const spec::MachineSpec& machine) {
         fmt::format("machine_version: {}\nname: {}\nhas_device: {}\nranks_per_node: {}\ncores_per_node: {}\n",
                     machine_version, write_text(machine.name), machine.has_device, machine.ranks_per_node,
                     machine.cores_per_node) +
+        line("threads_per_rank", std::to_string(machine.threads_per_rank), machine.threads_per_rank > 0) +
         line("device_memory", write_bytes(machine.device_bytes), machine.has_device) +
         line("device_multiprocessors", std::to_string(machine.device_multiprocessors),
              machine.device_multiprocessors > 0) +

@@ -12,6 +12,8 @@ constexpr Row rows[] = {
      .doc = "True if there are GPUs, one per rank."},
     {.path = "ranks_per_node", .type = Type::integer, .min = 1, .max = 4096, .doc = "Ranks on a node."},
     {.path = "cores_per_node", .type = Type::integer, .min = 1, .max = 65536, .doc = "Processor cores of a node."},
+    {.path = "threads_per_rank", .type = Type::integer, .fallback = "unknown", .keywords = "unknown", .min = 1,
+     .max = 65536, .doc = "Threads of a rank with which the rates of the host were measured."},
     {.path = "device_memory", .type = Type::size, .doc = "Memory of one device; omit it without devices."},
     {.path = "device_multiprocessors", .type = Type::integer, .fallback = "unknown", .keywords = "unknown", .min = 1,
      .max = 4096,

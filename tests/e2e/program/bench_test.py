@@ -111,7 +111,11 @@ def measures_one_after_the_other(place):
     said = place.says(0, "plan", DECK, "--ranks", "1", "--time")
     expect("rates were measured with 2 ranks on a node, this run has 1; measure again: ziggurat bench all" in said,
            "a plan says that the rates are those of other ranks", said)
-    expect("rates were measured" not in place.says(0, "plan", DECK, "--ranks", "2", "--time"), "and is silent otherwise")
+    expect("rates were measured" not in place.says(0, "plan", DECK, "--ranks", "2", "--time", "parallel.threads=1"),
+           "and is silent otherwise")
+    said = place.says(0, "plan", DECK, "--ranks", "2", "--time", "parallel.threads=3")
+    expect("rates were measured with 1 thread per rank, this run has 3; measure again: OMP_NUM_THREADS=3 mpirun -n 2 ziggurat "
+           "bench all" in said, "or of other threads", said)
 
 
 def measures_all(place):

@@ -29,6 +29,7 @@ spec::MachineSpec measured() {
         .has_device = false,
         .ranks_per_node = 2,
         .cores_per_node = 16,
+        .threads_per_rank = 3,
         .host_bytes = std::int64_t{96} << 30,
         .nvme_bytes = 1'234'567'890'123,
         .nvme_read_rate = 3.5e9,
@@ -134,6 +135,7 @@ TEST(MeasuredMachine, LeavesMemoryAndCoresAsTheProcessHasThem) {
     EXPECT_EQ(machine.host_bytes, 1 << 20);
     EXPECT_EQ(machine.nvme_read_rate, 3.5e9);
     EXPECT_EQ(machine.measured_ranks, 2);
+    EXPECT_EQ(machine.threads_per_rank, 3);
     EXPECT_EQ(machine.nvme_queue_depth, 16);
     EXPECT_EQ(machine.seconds_to_failure, 90 * 86400);
     EXPECT_EQ(machine.restart_seconds, 95.5);
