@@ -5,6 +5,7 @@
 #include "plan/representative_layers.hpp"
 #include "plan/stage_kinds.hpp"
 #include "plan/time_to_train.hpp"
+#include "spec/depths.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -34,7 +35,12 @@ std::optional<train::PlannedStep> planned_step(const comm::Context& world,
     }
     const auto time = plan::planned_time(run, machine);
     return train::PlannedStep{
-        .seconds = time.step_seconds, .bound_seconds = plan::step_bound(time), .skip_reason = {}};
+        .seconds = time.step_seconds,
+        .bound_seconds = plan::step_bound(time),
+        .on_device_seconds = spec::is_any_state_away(run)
+                                 ? plan::practicality(run, machine, time.step_seconds) * time.step_seconds
+                                 : 0,
+        .skip_reason = {}};
 }
 
 }  // namespace ziggurat::app

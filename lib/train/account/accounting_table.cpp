@@ -9,6 +9,7 @@
 #include "base/text/units.hpp"
 #include "train/account/accounting_links.hpp"
 #include "train/account/accounting_traffic.hpp"
+#include "train/account/stall_names.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -120,6 +121,9 @@ class Table {
             }
         }
         add_notes();
+        if (planned != nullptr) {
+            add_practicality(*planned);
+        }
         return std::move(text_);
     }
 
@@ -254,6 +258,29 @@ class Table {
             "{:.0f}% of the step",
             format_duration(planned.seconds), format_duration(measured), measured / planned.seconds,
             format_duration(planned.bound_seconds), 100 * planned.bound_seconds / measured);
+    }
+
+    /// Adds the practicality: the planned step with all state on the device, over the measured step.
+    ///
+    /// Source: Ren et al., "ZeRO-Offload: Democratizing Billion-Scale Model Training", 2021, section 6
+    void add_practicality(const PlannedStep& planned) {
+        if (planned.on_device_seconds <= 0 || first_.steps() == 0 || wall_ <= 0) {
+            return;
+        }
+        const double measured = seconds_in_steps() / static_cast<double>(first_.steps());
+        const Spread* worst = nullptr;
+        for (const auto stall : {Stall::host_to_device, Stall::device_to_host, Stall::nvme_read,
+                                 Stall::nvme_write, Stall::host_optimizer}) {
+            const auto spread = std::ranges::find(spreads_, names_of(stall).activity, &Spread::name);
+            if (spread != spreads_.end() && (worst == nullptr || mean(*spread) > mean(*worst))) {
+                worst = &*spread;
+            }
+        }
+        line(" Practicality: {:.2f} (a step with all state on the device is planned to take {}){}",
+             planned.on_device_seconds / measured, format_duration(planned.on_device_seconds),
+             worst == nullptr ? std::string{"; no transfer is waited for"}
+                              : fmt::format("; most time is lost in '{}': {:.0f}% of the step", worst->name,
+                                            100 * mean(*worst) / seconds_in_steps()));
     }
 
     void add_notes() {

@@ -160,6 +160,22 @@ TEST(AccountTable, HasThePlannedStepNextToTheMeasuredOne) {
     EXPECT_EQ(account_table(ranks, 6e6).find("Planned"), std::string::npos);
 }
 
+TEST(AccountTable, EndsWithThePracticalityOfStateAwayFromTheDevice) {
+    auto record = account_of(4, 0.25).record(24 * second);
+    record.activities.push_back({.name = "Wait for NVMe reads", .calls = 4, .seconds = 1});
+    record.activities.push_back({.name = "Wait for host optimizer", .calls = 4, .seconds = 0.5});
+    PlannedStep planned{.seconds = 0.8, .bound_seconds = 0.5, .on_device_seconds = 0.6, .skip_reason = {}};
+    const auto table = account_table(std::vector{record}, 6e6, nullptr, 0, &planned);
+
+    EXPECT_TRUE(
+        table.ends_with(" Practicality: 0.60 (a step with all state on the device is planned to take 600 "
+                        "ms); most time is lost in 'Wait for NVMe reads': 25% of the step\n"))
+        << table;
+    planned.on_device_seconds = 0;
+    EXPECT_EQ(account_table(std::vector{record}, 6e6, nullptr, 0, &planned).find("Practicality"),
+              std::string::npos);
+}
+
 TEST(AccountTable, FoldsRowsThatAreHardlyThere) {
     AccountRecord record = account_of(4).record(24 * second);
     record.activities.push_back({.name = "Loss", .calls = 4, .seconds = 0.003});
