@@ -99,8 +99,8 @@ void check_order(const data::DataOrderState& order, std::int64_t next_sample) {
 
 /// Checks that counters agree: a step has at least one sample, a sample at least one token.
 void check_progress(const TrainingProgress& progress) {
-    const auto& [step, tokens, next_sample, skipped, seconds, in_a_row, pace, recent, course, order] =
-        progress;
+    const auto& [step, tokens, next_sample, skipped, seconds, in_a_row, pace, recent, course, order,
+                 grad_norm] = progress;
     if (step < 0 || tokens < 0 || next_sample < 0 || skipped < 0 || !(seconds >= 0) || in_a_row < 0) {
         refuse("its progress is negative");
     }
@@ -129,6 +129,9 @@ void check_progress(const TrainingProgress& progress) {
     if (recent.spikes_in_a_row < 0 || !std::ranges::all_of(recent.losses, is_finite) ||
         !std::ranges::all_of(recent.grad_norms, is_finite)) {
         refuse("recent steps are not losses and norms");
+    }
+    if (!(grad_norm >= 0) || !std::isfinite(grad_norm)) {
+        refuse(fmt::format("its norm of the gradient is {}", grad_norm));
     }
 }
 

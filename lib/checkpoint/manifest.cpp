@@ -112,6 +112,9 @@ Json to_json(const Manifest& manifest) {
                                  {"end_tokens", course.end_tokens},
                                  {"next_rate", course.next_rate}};
     }
+    if (progress.grad_norm > 0) {
+        on_progress["grad_norm"] = progress.grad_norm;
+    }
     if (progress.order.is_known()) {
         on_progress["order"] = to_json(progress.order);
     }

@@ -61,6 +61,8 @@ struct TrainingProgress {
     RecentSteps recent = {};
     LrScheduleState course = {};
     data::DataOrderState order = {};  ///< order of the samples
+    /// Norm of the gradient in the last step with an update, before clipping; 0: unknown.
+    double grad_norm = 0;
 
     bool operator==(const TrainingProgress&) const = default;
 };

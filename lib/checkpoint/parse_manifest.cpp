@@ -180,7 +180,8 @@ Manifest from_json(const Json& json) {
                          parse_pace(progress),
                          parse_recent(progress),
                          parse_course(progress),
-                         parse_order(progress)};
+                         parse_order(progress),
+                         progress.value("grad_norm", 0.0)};
     manifest.ranks = small_number(json.at("ranks"));
     manifest.layout = json.at("layout").get<std::string>();
     manifest.deck = json.at("deck").get<std::string>();

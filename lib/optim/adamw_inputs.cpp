@@ -42,4 +42,9 @@ kernels::StepInputs make_step_inputs(const spec::Optimizer& optimizer,
     return inputs;
 }
 
+float clip_factor(const spec::Optimizer& optimizer, double norm) {
+    const bool clips = optimizer.clip != spec::ClipPolicy::off && norm > optimizer.clip_norm;
+    return clips ? static_cast<float>(optimizer.clip_norm / norm) : 1.0f;
+}
+
 }  // namespace ziggurat::optim

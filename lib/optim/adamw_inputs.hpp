@@ -23,4 +23,7 @@ kernels::StepInputs make_step_inputs(const spec::Optimizer& optimizer,
                                      std::int64_t update,
                                      std::int64_t num_targets);
 
+/// Returns the factor of gradients that are clipped by `norm`; 1 without clipping, or if `norm` is NaN.
+float clip_factor(const spec::Optimizer& optimizer, double norm);
+
 }  // namespace ziggurat::optim

@@ -62,6 +62,7 @@ enum class MemoryCategory {
     batch,
     snapshot,   ///< state that is being copied to a checkpoint
     transfers,  ///< state that is being moved between tiers
+    undo,       ///< state before updates that can be undone
     kv_cache,
     validation,  ///< belongs to no buffer: memory that evaluation needs in addition to training
 };
@@ -92,6 +93,8 @@ constexpr const char* to_string(MemoryCategory consumer) {
             return "snapshot";
         case MemoryCategory::transfers:
             return "transfers";
+        case MemoryCategory::undo:
+            return "undo";
         case MemoryCategory::kv_cache:
             return "KV cache";
         case MemoryCategory::validation:

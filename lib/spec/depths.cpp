@@ -19,6 +19,10 @@ bool is_any_home(const RunSpec& run, const Predicate& is_so) {
 
 }  // namespace
 
+bool speculates(const RunSpec& run) {
+    return run.overlap.optimizer_with_backward && run.optimizer.clip == ClipPolicy::global;
+}
+
 bool is_any_state_away(const RunSpec& run) {
     return is_any_home(run, [](const Home& home) { return home.device < 1; });
 }

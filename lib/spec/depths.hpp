@@ -35,6 +35,9 @@ struct Depths {
 /// 4 Mi on the host; 64 Mi on GPUs, where each update is a separate launch.
 std::int64_t chunk_at_rest(DeviceKind device);
 
+/// True if updates in backward assume that the gradient needs no clipping, until the norm is known.
+bool speculates(const RunSpec& run);
+
 // True if the condition holds for any stage.
 bool is_any_state_away(const RunSpec& run);  ///< any state outside of the device tier
 bool is_any_state_on_nvme(const RunSpec& run);

@@ -16,6 +16,7 @@
 #include "data/order/order_weights.hpp"
 #include "data/text/text_stream.hpp"
 #include "optim/adamw_inputs.hpp"
+#include "spec/depths.hpp"
 #include "train/generate/text_generator.hpp"
 #include "train/ops/late_failure.hpp"
 #include "train/preference/complete_scores.hpp"
@@ -155,7 +156,9 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
     assembly_.train_executor().between_ops([this] {
         // The reduction at the end of the step carries requests that arrive up to then.
         requests_.put_into(assembly_.step_requests());
-        if (assembly_.step_requests()[StepRequest::stop_after_microbatch] > 0) {
+        // A step whose updates are in backward has changed state, so it must be completed.
+        if (assembly_.step_requests()[StepRequest::stop_after_microbatch] > 0 &&
+            (!spec_.overlap.optimizer_with_backward || spec::speculates(spec_))) {
             assembly_.abandon_step();
         }
         checkpointer_.check_now();
@@ -235,7 +238,8 @@ checkpoint::TrainingProgress TrainingLoop::progress() const {
                                                 spec_.train.global_batch * spec_.data.seq),
             .recent = spikes_.recent(),
             .course = course_.record(step_, tokens_),
-            .order = data::reached(order_, feeder_.first_sample(step_), sources_->counts())};
+            .order = data::reached(order_, feeder_.first_sample(step_), sources_->counts()),
+            .grad_norm = grad_norm_};
 }
 
 void TrainingLoop::one_step() {
@@ -249,6 +253,9 @@ void TrainingLoop::one_step() {
     assembly_.step_inputs() =
         optim::make_step_inputs(spec_.optimizer, spec_.train.average, course_.rate(step_, tokens_), step_,
                                 step_ - skips_.skipped() + 1, targets);
+    if (spec_.optimizer.clip == spec::ClipPolicy::previous_norm) {
+        assembly_.step_inputs().gradient_scale = optim::clip_factor(spec_.optimizer, grad_norm_);
+    }
     report.lr = static_cast<double>(assembly_.step_inputs().learning_rate);
     assembly_.limit(spikes_.limits(targets));
     account_.begin_step(step_);
@@ -261,10 +268,12 @@ void TrainingLoop::one_step() {
         print_messages();
         return;
     }
+    check_updated_step();
 
     ++step_;
     tokens_ += spec_.train.global_batch * spec_.data.seq;
     skips_.note(outcome.is_skipped, outcome.is_spike);
+    grad_norm_ = outcome.is_skipped ? grad_norm_ : outcome.grad_norm;
 
     report.step = step_;
     report.tokens = tokens_;
@@ -340,6 +349,25 @@ void TrainingLoop::look_for_spike(StepReport& report) {
             back_ = RollBack{step_, checkpointer_.saved_step(), feeder_.first_sample(step_)};
         }
     }
+}
+
+void TrainingLoop::check_updated_step() {
+    const auto& outcome = assembly_.outcome();
+    if (!outcome.is_updated || !outcome.is_skipped) {
+        return;
+    }
+    // A running save still has the state of the step before.
+    assembly_.train_executor().finish();
+    checkpointer_.drain();
+    const auto saved = checkpointer_.saved_step();
+    throw Error{ErrorKind::numerics,
+                fmt::format("step {} is not finite (loss sum {}, gradient norm {}): "
+                            "overlap.optimizer_with_backward has updated weights before the norm was known, "
+                            "so the step cannot be skipped. {} with overlap.optimizer_with_backward=false, "
+                            "which skips such steps.",
+                            step_ + 1, outcome.loss_sum, outcome.grad_norm,
+                            saved >= 0 ? fmt::format("Resume from the checkpoint of step {}", saved)
+                                       : std::string{"Start again"})};
 }
 
 void TrainingLoop::warn_of_no_targets() {

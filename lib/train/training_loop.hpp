@@ -84,6 +84,8 @@ class TrainingLoop {
     void one_step();
     /// Reports a loss spike of the completed step, records the step, and schedules a configured rollback.
     void look_for_spike(StepReport& report);
+    /// Errors: Error{numerics} if a step that cannot be skipped is not finite
+    void check_updated_step();
     /// Warns only once, because there may be many such batches.
     void warn_of_no_targets();
     void print_messages(bool is_in_step = true);
@@ -126,6 +128,7 @@ class TrainingLoop {
     ValidationTrigger validation_due_{spec_, world_, tokens_};
     SlowPathWatch slow_path_{world_, assembly_, reporter_};
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
+    double grad_norm_ = resumed_.progress.grad_norm;  ///< of the last step with an update; 0: unknown
     SpikeDetector spikes_{spec_.train.spikes, resumed_.progress.recent};
     std::optional<RollBack> back_;  ///< rollback that is due after this step
     std::string ended_reason_;      ///< reason of an early end by validation losses

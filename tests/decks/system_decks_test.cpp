@@ -115,7 +115,7 @@ TEST_F(SystemDecks, LoadAsTheirFirstLinesSay) {
         }
         ++checked;
     }
-    EXPECT_GE(checked, 11);
+    EXPECT_GE(checked, 14);
 }
 
 /// Expects that the deck fits, and that it lacks memory of `tier` with `overrides`.
@@ -132,6 +132,16 @@ TEST_F(SystemDecks, ThirteenBillionFitsOneDeviceAndItsHost) {
         return load_for("zero-offload-13b.yaml", "v100-32gb", 1, overrides);
     };
     expect_to_need(at({}), at({"tiers.home.gradients=device", "tiers.home.optimizer=device"}),
+                   spec::Tier::device);
+}
+
+TEST_F(SystemDecks, FourteenBillionWithSpeculativeUpdatesFitOneDeviceAndItsHost) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("superoffload-14b.yaml", "dgx-h100", 1, overrides);
+    };
+    const auto whole = at({});
+    EXPECT_NE(plan::memory_report(whole.run, whole.machine).table.find("undo"), std::string::npos);
+    expect_to_need(whole, at({"tiers.home.gradients=device", "tiers.home.optimizer=device"}),
                    spec::Tier::device);
 }
 

@@ -117,11 +117,11 @@ bool has_closed_forms(const spec::RunSpec& run) {
     const auto& sharding = run.sharding;
     const auto& tiers = run.tiers;
     const int ranks = run.parallel.ranks;
-    return ranks > 1 && run.parallel.data == ranks && sharding.parameters == ranks &&
-           sharding.gradients == ranks && sharding.optimizer == ranks && sharding.secondary == 0 &&
-           sharding.reduce == spec::ReducePlan::each_microbatch && run.recompute.every == 1 &&
-           tiers.tiles.empty() && is_whole(tiers.parameters) && is_whole(tiers.gradients) &&
-           is_whole(tiers.optimizer) && is_whole(tiers.activations);
+    return ranks > 1 && run.parallel.data == ranks && !run.overlap.optimizer_with_backward &&
+           sharding.parameters == ranks && sharding.gradients == ranks && sharding.optimizer == ranks &&
+           sharding.secondary == 0 && sharding.reduce == spec::ReducePlan::each_microbatch &&
+           run.recompute.every == 1 && tiers.tiles.empty() && is_whole(tiers.parameters) &&
+           is_whole(tiers.gradients) && is_whole(tiers.optimizer) && is_whole(tiers.activations);
 }
 
 std::string lack_of_movement(const spec::RunSpec& run,
@@ -156,6 +156,9 @@ std::string lack_of_movement(const spec::RunSpec& run,
                                        to_string(static_cast<schedule::Link>(link)), counted[link], planned);
         }
     }
+    // Updates in backward take the gradients of the last micro-batch before they are written.
+    const bool writes_gradients = !run.overlap.optimizer_with_backward || run.train.micro_batches > 1;
+    const auto gradient_lanes = writes_gradients ? std::vector{Engine::nvme_write} : std::vector<Engine>{};
     if (moves && all == 0) {
         differences += "nothing moves. ";
     }
@@ -165,7 +168,7 @@ std::string lack_of_movement(const spec::RunSpec& run,
                through(tiers.parameters, {Engine::host_to_device}, {Engine::nvme_read, Engine::nvme_write}),
                moves) +
            lack_of(program, "gradients", tiers.gradients, {StateKind::gradients},
-                   through(tiers.gradients, {Engine::device_to_host}, {Engine::nvme_write}), moves) +
+                   through(tiers.gradients, {Engine::device_to_host}, gradient_lanes), moves) +
            lack_of(program, "optimizer", tiers.optimizer, {StateKind::first_moment, StateKind::second_moment},
                    through(tiers.optimizer, {}, {Engine::nvme_read, Engine::nvme_write}), moves);
 }

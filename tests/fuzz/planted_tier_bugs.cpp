@@ -82,11 +82,21 @@ void leave_a_page(Program&, Op& op) {
     }
 }
 
+bool is_guess(const Program& program, const Op& op) {
+    return op.kind == OpKind::update && program.find_write(op, schedule::Role::undo) != nullptr;
+}
+
+bool is_commit(const Program& program, const Op& op) {
+    return op.kind == OpKind::update && program.find_read(op, schedule::Role::undo) != nullptr;
+}
+
 constexpr std::array bugs = {
     PlantedBug{"AFetchIsSkipped", is_fetch, forget},
     PlantedBug{"AnEvictionIsSkipped", is_eviction, forget},
     PlantedBug{"AFetchIsIssuedOneOpTooEarly", is_fetch_of_a_change, fetch_before_the_change},
     PlantedBug{"APageIsStale", is_transfer_of_pages, leave_a_page},
+    PlantedBug{"AGuessIsSkipped", is_guess, forget},
+    PlantedBug{"ACommitIsSkipped", is_commit, forget},
 };
 
 }  // namespace

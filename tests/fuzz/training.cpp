@@ -137,16 +137,19 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
     std::int64_t updates = 0;
     std::optional<Saving> saving;
     std::int64_t first_step = 0;
+    double grad_norm = 0;
     if (course.saves) {
         saving.emplace(run, group, assembly);
         first_step = saving->before().step;
+        grad_norm = saving->before().grad_norm;
         updates = first_step - saving->before().skipped;
     }
     const auto progress = [&](std::int64_t step) {
         return checkpoint::TrainingProgress{.step = step,
                                             .tokens = step * batch * run.data.seq,
                                             .next_sample = step * batch,
-                                            .skipped = step - updates};
+                                            .skipped = step - updates,
+                                            .grad_norm = grad_norm};
     };
     const auto steps = course.steps > 0 ? course.steps : run.train.steps;
     for (std::int64_t step = first_step; step < steps; ++step) {
@@ -158,6 +161,9 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
             run.optimizer, run.train.average,
             optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step), step, updates + 1,
             targets_of_step(run, step));
+        if (run.optimizer.clip == spec::ClipPolicy::previous_norm) {
+            inputs.gradient_scale = optim::clip_factor(run.optimizer, grad_norm);
+        }
         const bool is_non_finite = step + 1 == course.non_finite_step;
         std::uint64_t before = 0;
         if (is_non_finite) {
@@ -177,6 +183,7 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
         }
         const auto& end = assembly.outcome();
         updates += end.is_skipped ? 0 : 1;
+        grad_norm = end.is_skipped ? grad_norm : end.grad_norm;
         outcome.loss_sums.push_back(end.loss_sum);
         outcome.grad_norms.push_back(end.grad_norm);
         if (end.is_skipped) {

@@ -12,8 +12,10 @@ void resolve_optimizer(Resolution& resolution) {
     optimizer.epsilon = values.real("optimizer.eps");
     optimizer.weight_decay = values.real("optimizer.weight_decay");
     optimizer.no_decay = values.as<std::vector<std::string>>("optimizer.no_decay");
-    optimizer.clip =
-        values.is_keyword("optimizer.clip.policy", "off") ? spec::ClipPolicy::off : spec::ClipPolicy::global;
+    optimizer.clip = values.is_keyword("optimizer.clip.policy", "off") ? spec::ClipPolicy::off
+                     : values.is_keyword("optimizer.clip.policy", "previous_norm")
+                         ? spec::ClipPolicy::previous_norm
+                         : spec::ClipPolicy::global;
     optimizer.clip_norm = values.real("optimizer.clip.norm");
     if (optimizer.clip == spec::ClipPolicy::off) {
         resolution.erase_default("optimizer.clip.norm");

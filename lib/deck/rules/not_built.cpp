@@ -40,10 +40,9 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) { return run.precision.master != spec::DType::f32; }},
     Feature{"precision.reduce", "gradients on the wire other than fp32", everywhere,
             [](const RunSpec& run, const Values&) { return run.precision.reduce != spec::DType::f32; }},
-    Feature{"optimizer.clip.policy", "a clip policy other than global and off", everywhere,
+    Feature{"optimizer.clip.policy", "the clip policy per_unit", everywhere,
             [](const RunSpec&, const Values& values) {
-                const std::string policy = values.keyword("optimizer.clip.policy");
-                return policy != "global" && policy != "off" && !policy.empty();
+                return values.is_keyword("optimizer.clip.policy", "per_unit");
             }},
 };
 

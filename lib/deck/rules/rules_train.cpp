@@ -4,7 +4,9 @@
 
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
+#include "spec/depths.hpp"
 #include "spec/narrow_sums.hpp"
+#include "spec/stage_state.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -100,12 +102,64 @@ void there_is_something_to_go_back_to(const Resolution& at) {
     }
 }
 
+void updates_in_backward_know_their_norm(const Resolution& at) {
+    if (at.run.overlap.optimizer_with_backward && at.values.is_keyword("optimizer.clip.policy", "global")) {
+        at.found.error(at.values.location("overlap.optimizer_with_backward"),
+                       "overlap.optimizer_with_backward = true with optimizer.clip.policy = global",
+                       "the norm of the whole gradient is known only after backward",
+                       "Use optimizer.clip.policy: speculate, previous_norm or off.");
+    }
+}
+
+void speculation_has_something_to_guess(const Resolution& at) {
+    if (at.values.is_keyword("optimizer.clip.policy", "speculate") &&
+        !at.run.overlap.optimizer_with_backward) {
+        at.found.warning(at.values.location("optimizer.clip.policy"),
+                         "optimizer.clip.policy = speculate has no effect beyond that of global",
+                         "overlap.optimizer_with_backward is false, so updates begin when the norm is known",
+                         "Use global, or set overlap.optimizer_with_backward: true.");
+    }
+}
+
+void speculation_is_in_memory(const Resolution& at) {
+    const bool is_on_nvme = spec::is_any_stage(
+        at.run, [](const spec::StageState& of) { return of.optimizer.nvme > 0 || of.gradients.nvme > 0; });
+    const bool may_go_there =
+        !at.run.tiers.nvme_paths.empty() && spec::is_any_stage(at.run, [](const spec::StageState& of) {
+            return of.open.optimizer || of.open.gradients;
+        });
+    if (spec::speculates(at.run) && (is_on_nvme || may_go_there)) {
+        at.found.error(
+            at.values.location("optimizer.clip.policy"),
+            fmt::format("optimizer.clip.policy = speculate with a home of optimizer state or "
+                        "gradients that {} on nvme",
+                        is_on_nvme ? "is" : "may be"),
+            "a guess is committed or repeated after backward, which would read and write its state "
+            "there a second time",
+            "Use policy: previous_norm or off, or homes on the host.");
+    }
+}
+
+void updates_in_backward_skip_no_spike(const Resolution& at) {
+    if (at.run.overlap.optimizer_with_backward && !spec::speculates(at.run) &&
+        at.run.train.spikes.action == spec::SpikeAction::skip) {
+        at.found.error(at.values.location("train.spikes.action"),
+                       "train.spikes.action = skip with overlap.optimizer_with_backward = true",
+                       "weights are updated before the norm that shows a spike is known",
+                       "Use roll_back, or optimizer.clip.policy: speculate.");
+    }
+}
+
 constexpr std::array rules = {
     Rule{global_batch_is_made_of_micro_batches, "train.global_batch train.micro_batch parallel"},
     Rule{a_micro_batch_can_be_listed, "train.micro_batch data.seq"},
     Rule{sums_in_bf16_keep_their_norm, "precision.gradient train.global_batch train.micro_batch parallel"},
     Rule{stages_run_by_micro_batch, "train.accumulate parallel"},
     Rule{there_is_something_to_go_back_to, "train.spikes checkpoint.every"},
+    Rule{updates_in_backward_know_their_norm, "overlap optimizer.clip"},
+    Rule{updates_in_backward_skip_no_spike, "overlap optimizer.clip train.spikes"},
+    Rule{speculation_has_something_to_guess, "overlap optimizer.clip"},
+    Rule{speculation_is_in_memory, "overlap optimizer.clip tiers parallel"},
     Rule{a_step_can_be_listed, "train.global_batch train.micro_batch parallel model"},
 };
 

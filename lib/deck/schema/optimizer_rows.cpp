@@ -32,7 +32,10 @@ constexpr Row rows[] = {
     {.path = "optimizer.clip.policy", .type = Type::keyword, .fallback = "global",
      .keywords = "global off speculate previous_norm per_unit",
      .on_resume = warned, .from_here = "gradients are clipped by the new policy",
-     .doc = "global: by the norm of the whole gradient of this step. off: no clipping."},
+     .doc = "global: by the norm of the whole gradient of this step. previous_norm: by that of the last step "
+            "with an update, which is known before backward; the first step is not clipped. speculate, for "
+            "overlap.optimizer_with_backward: as global; updates in backward assume that the gradient needs "
+            "no clipping, and are undone and repeated if it does. off: no clipping."},
     {.path = "optimizer.clip_norm", .type = Type::alias, .shorthand = "optimizer.clip.norm",
      .doc = "Short for optimizer.clip.norm."},
 

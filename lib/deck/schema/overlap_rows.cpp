@@ -27,8 +27,12 @@ constexpr Row rows[] = {
     {.path = "overlap.bucket", .type = Type::integer, .fallback = "auto", .keywords = "auto", .noun = "elements",
      .min = 0, .max = 0x1p40, .on_resume = noted,
      .doc = "Gradients per collective, in whole units; 0 sends each unit separately."},
-    {.path = "overlap.optimizer_with_backward", .type = Type::boolean, .fallback = "false", .implemented = Implemented::no,
-     .on_resume = noted, .doc = "Updates a chunk as soon as its gradient is complete."},
+    {.path = "overlap.optimizer_with_backward", .type = Type::boolean, .fallback = "false",
+     .on_resume = noted,
+     .doc = "Updates the chunks of a unit as soon as its gradient is complete, concurrently with backward. The norm "
+            "of the step is not known then: optimizer.clip.policy is speculate, previous_norm or off. Except "
+            "with speculate, a step that is not finite ends the run with exit code 5, because it cannot be "
+            "skipped."},
     {.path = "overlap.delayed_update", .shorthand = "enabled",
      .doc = "Computation with weights that are one step old."},
     {.path = "overlap.delayed_update.enabled", .type = Type::boolean, .fallback = "false", .implemented = Implemented::no,

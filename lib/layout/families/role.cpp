@@ -75,6 +75,7 @@ Role gradient_of(Role role) {
         case Role::average:
         case Role::parameters:
         case Role::passing:
+        case Role::undo:
         case Role::step_inputs:
         case Role::update_inputs:
         case Role::exact_sums:

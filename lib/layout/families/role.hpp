@@ -76,6 +76,7 @@ enum class Role {
     average,
     parameters,
     passing,  ///< state that a save copies while it is updated
+    undo,     ///< master weights and moments before an update that can be undone
     // the step
     step_inputs,
     update_inputs,
@@ -209,6 +210,8 @@ constexpr const char* to_string(Role role) {
             return "parameters";
         case Role::passing:
             return "passing";
+        case Role::undo:
+            return "undo";
         case Role::step_inputs:
             return "step_inputs";
         case Role::update_inputs:

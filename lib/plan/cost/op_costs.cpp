@@ -124,13 +124,28 @@ class OpCosts {
         return rates_.op_overhead + bytes / rate;
     }
 
+    /// Returns the seconds of a commit after a right guess, which only publishes the parameters.
+    double of_commit(const Op& op) const {
+        double bytes = 0;
+        for (const auto& operand : op.writes) {
+            const bool is_used = operand.role == Role::master || operand.role == Role::parameters;
+            bytes += is_used ? static_cast<double>(operand.bytes()) : 0;
+        }
+        return rates_.op_overhead + bytes / memory_of(op);
+    }
+
     double of_update(const Op& op) const {
+        if (program_.find_read(op, Role::undo) != nullptr) {
+            return of_commit(op);
+        }
         double parameters = 0;
+        double kept_bytes = 0;
         for (const auto& operand : op.writes) {
             if (operand.role == Role::master) {
                 parameters += static_cast<double>(operand.bytes()) /
                               schedule::element_bytes(program_.buffer(operand.buffer));
             }
+            kept_bytes += operand.role == Role::undo ? static_cast<double>(operand.bytes()) : 0;
         }
         if (parameters == 0) {
             return by_bytes(op, 2);
@@ -139,7 +154,7 @@ class OpCosts {
         const double seconds = is_on_host && rates_.updates > 0
                                    ? parameters / rates_.updates
                                    : parameters * bytes_of_update / memory_of(op);
-        return rates_.op_overhead + seconds;
+        return rates_.op_overhead + seconds + 2 * kept_bytes / memory_of(op);
     }
 
     /// Returns the seconds of the sum of all ranks' norms and flags.

@@ -2,21 +2,53 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <numeric>
+#include <optional>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/contract.hpp"
 #include "schedule/residency/homes.hpp"
+#include "spec/depths.hpp"
 
 namespace ziggurat::schedule {
 namespace {
 
+/// Part of the update of a chunk.
+enum class UpdatePart {
+    whole,
+    guess,  ///< assumes that the gradient needs no clipping; keeps the state before it
+    commit  ///< undoes and repeats the guess if it was wrong; publishes the parameters
+};
+
 class UpdateWriter {
   public:
     UpdateWriter(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
-        : draft_{draft}, spec_{spec}, model_{model} {}
+        : draft_{draft}, spec_{spec}, model_{model}, inputs_{draft.program.trainer_buffers.update_inputs} {
+        if (spec::speculates(spec)) {
+            auto made = draft.program.buffers[inputs_];
+            made.name = "inputs of guesses";
+            made.lifetime = Lifetime::transient;
+            guess_inputs_ = draft.program.add_buffer(std::move(made));
+        }
+    }
 
-    void step_end() {
+    /// Returns the op that gives the step's inputs to its updates, after those of the previous step.
+    Op pass_on_inputs() {
+        auto& program = draft_.program;
+        Op op;
+        op.kind = OpKind::copy;
+        op.purpose = Purpose::control;
+        op.label = "inputs of updates";
+        op.lane = program.lane(Engine::step_end);
+        op.reads.push_back(whole(program, program.trainer_buffers.step_inputs, Role::step_inputs));
+        op.writes.push_back(whole(program, inputs_of_backward(), Role::update_inputs));
+        return op;
+    }
+
+    Op step_end() {
         auto& program = draft_.program;
         Op op;
         op.kind = OpKind::step_end;
@@ -30,7 +62,9 @@ class UpdateWriter {
         op.lane = program.lane(Engine::step_end);
         op.reads.push_back(whole(program, program.trainer_buffers.exact_sums, Role::exact_sums));
         op.reads.push_back(whole(program, program.trainer_buffers.step_inputs, Role::step_inputs));
-        op.writes.push_back(whole(program, program.trainer_buffers.update_inputs, Role::update_inputs));
+        if (!spec_.overlap.optimizer_with_backward || guess_inputs_ >= 0) {
+            op.writes.push_back(whole(program, inputs_, Role::update_inputs));
+        }
         // A rank without its own gradients waits only for the losses of its passes.
         const auto tensor = spec_.data.has_pairs ? BatchTensor::pair_results : BatchTensor::losses;
         if (model_.counts_losses()) {
@@ -42,15 +76,24 @@ class UpdateWriter {
                 }
             }
         }
-        program.ops.push_back(std::move(op));
+        return op;
     }
 
-    void update(int chunk, const std::vector<layout::UnitRange>& runs) {
+    /// Updates a chunk, or the part of a chunk that belongs to one unit.
+    ///
+    /// \param undo  buffer for the state before a guess; -1 for a whole update
+    Op update(int chunk, const std::vector<layout::UnitRange>& runs, UpdatePart part, BufferId undo = -1) {
         auto& program = draft_.program;
         Op op;
         op.kind = OpKind::update;
         op.chunk = chunk;
-        op.label = "update of chunk " + std::to_string(chunk);
+        op.label =
+            (part == UpdatePart::guess    ? "guess of chunk "
+             : part == UpdatePart::commit ? "commit of chunk "
+                                          : "update of chunk ") +
+            std::to_string(chunk) +
+            (spec_.overlap.optimizer_with_backward ? ", " + model_.table.units[runs.front().unit].name : "");
+        std::int64_t undo_offset = 0;
         for (const auto& run : runs) {
             const auto range = run.range;
             const auto& state = draft_.state.units[run.unit];
@@ -64,22 +107,42 @@ class UpdateWriter {
             both(model_.has_master ? state[StateKind::master] : parameters, Role::master);
             both(state[StateKind::first_moment], Role::first_moment);
             both(state[StateKind::second_moment], Role::second_moment);
-            if (spec_.train.average.is_on()) {
+            if (spec_.train.average.is_on() && part != UpdatePart::guess) {
                 both(state[StateKind::average], Role::average);
             }
-            if (model_.has_master) {
+            if (model_.has_master && part != UpdatePart::guess) {
                 op.writes.push_back({parameters, Role::parameters, {run_in(parameters, range)}});
             }
+            if (part != UpdatePart::whole) {
+                const ByteRange before{undo_offset, undo_bytes(range)};
+                auto& operands = part == UpdatePart::guess ? op.writes : op.reads;
+                operands.push_back({undo, Role::undo, {before}});
+                undo_offset += before.bytes;
+            }
         }
-        op.reads.push_back(whole(program, program.trainer_buffers.update_inputs, Role::update_inputs));
-        program.ops.push_back(std::move(op));
+        const auto inputs = part == UpdatePart::guess ? guess_inputs_ : inputs_;
+        op.reads.push_back(whole(program, inputs, Role::update_inputs));
+        return op;
     }
 
-    void publish(const std::vector<UnitId>& units) {
+    /// Adds a buffer for the state of a chunk before a guess: master weights and moments of each range.
+    BufferId add_undo(int chunk, const std::vector<layout::UnitRange>& runs) {
+        Buffer made;
+        made.name = "undo of chunk " + std::to_string(chunk);
+        made.tier = spec::Tier::host;
+        made.consumer = MemoryCategory::undo;
+        for (const auto& run : runs) {
+            made.bytes += undo_bytes(run.range);
+        }
+        return draft_.program.add_buffer(std::move(made));
+    }
+
+    /// Returns the publication of some units; nothing if no other rank holds their parameters.
+    std::vector<Op> publish(const std::vector<UnitId>& units) {
         const int inner = model_.spans.parameters;
         const int span = model_.spans.optimizer;
         if (inner == span) {
-            return;
+            return {};
         }
         auto& program = draft_.program;
         Op op;
@@ -101,10 +164,15 @@ class UpdateWriter {
             op.reads.push_back({buffer, Role::input, {run_in(buffer, shards.shard(span, model_.data_rank))}});
             op.writes.push_back(whole(program, buffer, Role::output));
         }
-        program.ops.push_back(std::move(op));
+        return {std::move(op)};
     }
 
   private:
+    /// Three fp32 values of each element: master weight and moments.
+    static std::int64_t undo_bytes(layout::ElementRange range) { return 3 * 4 * range.size(); }
+
+    BufferId inputs_of_backward() const { return guess_inputs_ >= 0 ? guess_inputs_ : inputs_; }
+
     std::unordered_set<int> buffers_written_as(Role role) const {
         std::unordered_set<int> made;
         for (const auto& op : draft_.program.ops) {
@@ -126,6 +194,8 @@ class UpdateWriter {
     ProgramBuilder& draft_;
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
+    BufferId inputs_;             ///< of updates after step_end, or of all updates
+    BufferId guess_inputs_ = -1;  ///< the same for guesses; -1: no update is a guess
 };
 
 /// Returns buckets of consecutive units, in order of first use; one collective publishes a bucket.
@@ -147,6 +217,95 @@ std::deque<std::vector<UnitId>> publication_buckets(const spec::RunSpec& spec, c
     return buckets;
 }
 
+/// Updates of chunks, and the publications that they complete.
+struct ListedOps {
+    OpId after = -1;  ///< last op of forward and backward that must precede them
+    std::vector<Op> ops;
+};
+
+/// Last ops of forward, backward and reduction that use the parameters or write the gradient of a unit.
+///
+/// Whole units, not the ranges of an update: so the data ranks, which update different elements, list their
+/// collectives in the same order.
+class LastUses {
+  public:
+    explicit LastUses(const Program& program) {
+        for (OpId i = 0; i < program.ops.end_id(); ++i) {
+            const auto& op = program.ops[i];
+            if (op.kind == OpKind::norm) {
+                continue;  // reads gradients, which an update does not change
+            }
+            for (const auto* operands : {&op.reads, &op.writes}) {
+                for (const auto& operand : *operands) {
+                    const auto& used = program.buffers[operand.buffer];
+                    if (used.state == StateKind::parameters || used.state == StateKind::gradients) {
+                        last_[used.unit] = i;
+                    }
+                }
+            }
+        }
+    }
+
+    /// \pre an op uses the unit
+    OpId of(UnitId unit) const { return last_.at(unit); }
+
+  private:
+    std::unordered_map<int, OpId> last_;
+};
+
+/// Elements whose updates are on the host, because their moments are at home away from the device.
+class HostChunks {
+  public:
+    HostChunks(const ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
+        : state_{draft.state}, homes_{home_parts(draft.program, spec, model)} {}
+
+    bool contain(const std::vector<layout::UnitRange>& runs) const {
+        return std::ranges::any_of(runs, [&](const layout::UnitRange& run) {
+            const auto& parts = homes_[state_.units[run.unit][StateKind::first_moment]];
+            return std::ranges::any_of(parts, [&](const HomePart& part) {
+                return part.tier != spec::Tier::device && part.range.begin < run.range.end &&
+                       run.range.begin < part.range.end;
+            });
+        });
+    }
+
+  private:
+    const StateBuffers& state_;
+    std::vector<std::vector<HomePart>> homes_;
+};
+
+/// Inserts the updates and publications into backward, as early as possible. `first` begins the step.
+void list_in_backward(Program& program, Op first, std::vector<ListedOps> listed) {
+    std::ranges::stable_sort(listed, {}, &ListedOps::after);
+    std::vector<Op> ops;
+    ops.push_back(std::move(first));
+    auto next = listed.begin();
+    for (OpId i = 0; i < program.ops.end_id(); ++i) {
+        ops.push_back(std::move(program.ops[i]));
+        for (; next != listed.end() && next->after == i; ++next) {
+            std::ranges::move(next->ops, std::back_inserter(ops));
+        }
+    }
+    ZG_ENSURES(next == listed.end());
+    program.ops = std::move(ops);
+}
+
+/// Returns the ranges of a chunk by update: all in one, or for updates in backward one for each unit.
+///
+/// The gradients of units are complete at different times. The updates of a unit are then in the order of its
+/// elements, in which a save writes state that passes from NVMe.
+std::vector<std::vector<layout::UnitRange>> ranges_of_updates(std::vector<layout::UnitRange> chunk,
+                                                              bool is_by_unit) {
+    if (!is_by_unit) {
+        return {std::move(chunk)};
+    }
+    std::vector<std::vector<layout::UnitRange>> by_unit;
+    for (auto& range : chunk) {
+        by_unit.push_back({std::move(range)});
+    }
+    return by_unit;
+}
+
 }  // namespace
 
 layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayout& model) {
@@ -160,21 +319,49 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 }
 
 void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+    auto& program = draft.program;
     UpdateWriter writer{draft, spec, model};
-    writer.step_end();
+    const bool speculates = spec::speculates(spec);
+    const bool is_in_backward = spec.overlap.optimizer_with_backward && !speculates;
+    std::optional<LastUses> uses;
+    std::optional<HostChunks> on_host;
+    if (spec.overlap.optimizer_with_backward) {
+        uses.emplace(program);
+        on_host.emplace(draft, spec, model);
+    }
     const auto chunks = optimizer_chunks(spec, model);
     auto bucket = publication_buckets(spec, model);
+    std::vector<ListedOps> in_backward, at_end;
+    OpId after_bucket = -1;
     for (int k = 0; k < chunks.num_chunks(); ++k) {
-        const auto runs = chunks.chunk(k);
-        writer.update(k, runs);
-        for (const auto& [unit, range] : runs) {
-            const auto& shards = model.shards[unit];
-            const bool is_whole = range.end == shards.shard(model.spans.optimizer, model.data_rank).end;
-            if (is_whole && unit == bucket.front().back()) {
-                writer.publish(bucket.front());
-                bucket.pop_front();
+        for (const auto& runs : ranges_of_updates(chunks.chunk(k), uses.has_value())) {
+            const OpId after = uses ? uses->of(runs.front().unit) : OpId{-1};
+            if (speculates && on_host->contain(runs)) {
+                const auto undo = writer.add_undo(k, runs);
+                in_backward.push_back({after, {writer.update(k, runs, UpdatePart::guess, undo)}});
+                at_end.push_back({-1, {writer.update(k, runs, UpdatePart::commit, undo)}});
+            } else {
+                (is_in_backward ? in_backward : at_end)
+                    .push_back({after, {writer.update(k, runs, UpdatePart::whole)}});
+            }
+            for (const auto& [unit, range] : runs) {
+                const auto& shards = model.shards[unit];
+                const bool is_whole = range.end == shards.shard(model.spans.optimizer, model.data_rank).end;
+                after_bucket = std::max(after_bucket, after);
+                if (is_whole && unit == bucket.front().back()) {
+                    (is_in_backward ? in_backward : at_end)
+                        .push_back({std::exchange(after_bucket, -1), writer.publish(bucket.front())});
+                    bucket.pop_front();
+                }
             }
         }
+    }
+    if (uses) {
+        list_in_backward(program, writer.pass_on_inputs(), std::move(in_backward));
+    }
+    program.ops.push_back(writer.step_end());
+    for (auto& listed : at_end) {
+        std::ranges::move(listed.ops, std::back_inserter(program.ops));
     }
 }
 

@@ -1,4 +1,4 @@
-/// End of a step: clip factor, updates chunk by chunk, publication.
+/// Optimizer: clip factor, updates chunk by chunk, publication; at the end of a step or in backward.
 #pragma once
 
 #include "layout/chunk_layout.hpp"
@@ -9,7 +9,7 @@ namespace ziggurat::schedule {
 /// Returns the chunks of the optimizer shards that this rank updates.
 layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayout& model);
 
-/// Appends the ops at the end of a step:
+/// Adds the ops of the optimizer, at the end of the step:
 ///
 /// - `step_end`, which computes the clip factor and the skip flag from the exact sums of all ranks, and the
 ///   loss of all ranks from this rank's losses. It works on the host, on its own lane. Its group contains all
@@ -22,6 +22,20 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 ///   binds the op finds the parameter group from this element.
 /// - `all_gather` of the updated shards among the o/p ranks that hold the same parameters, as soon as all
 ///   chunks of a bucket of units are updated, in order of first use.
+///
+/// With overlap.optimizer_with_backward, updates and publications are in backward instead: an update follows
+/// the last op that writes the gradients or uses the parameters of its unit, so the units of the last layers
+/// come first. A chunk of several units has an update for each of them. A `copy` at the start of the step gives its inputs to the updates; step_end only sums.
+///
+/// If clipping is global, these updates are guesses: they assume that the gradient is finite and needs no
+/// clipping, and keep master weights and moments in a buffer of the host. After step_end, a second `update`
+/// of each chunk, its commit, publishes the parameters; where the guess was wrong, it first takes the kept
+/// state back and repeats the update with the clip factor, or leaves it out. Chunks at home on the device are
+/// updated after step_end.
+///
+/// Source: Liao et al., "Adding NVMe SSDs to Enable and Accelerate 100B Model Fine-tuning on a Single GPU"
+///         (Fuyou), 2024, section 4.2 (optimizer concurrent with backward); Lian et al., "SuperOffload", 2025
+///         (speculation and rollback)
 void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

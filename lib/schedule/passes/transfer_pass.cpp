@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/small_vector.hpp"
+#include "schedule/residency/gradient_handovers.hpp"
 #include "schedule/residency/move_op.hpp"
 #include "schedule/residency/split_by_home.hpp"
 #include "schedule/residency/transfer_residencies.hpp"
@@ -40,7 +41,13 @@ class Transfers {
           prefetch_{spec.overlap.prefetch},
           optimizer_prefetch_{std::max(spec.overlap.optimizer_prefetch, 2 * prefetch_)},
           unit_passes_{UnitPasses::for_state(program)},
-          found_{find_residencies(program, homes)} {}
+          found_{find_residencies(program, homes, spec.overlap.optimizer_with_backward)} {
+        if (spec.overlap.optimizer_with_backward) {
+            for (auto& handover : hand_over_gradients(program, found_)) {
+                handovers_[handover.from].push_back(std::move(handover));
+            }
+        }
+    }
 
     void run() {
         for (const auto& residency : found_.residencies) {
@@ -56,7 +63,7 @@ class Transfers {
             std::ranges::sort(changes, {}, &HomeChange::last_op);
         }
         for (std::size_t v = 0; v < found_.residencies.size(); ++v) {
-            serve(found_.residencies[v], at_home_[v]);
+            serve(v);
         }
         name_empty_operands();
         insert();
@@ -117,17 +124,28 @@ class Transfers {
         }
     }
 
-    /// Fetches the bytes that a residency reads and evicts the bytes that it writes; to NVMe after op
-    /// `at_home`.
-    void serve(const Residency& residency, int at_home) {
-        const auto& parts = found_.parts[residency.home];
-        const auto size = buffer(residency.home).bytes;
+    /// Returns the buffer of a residency in its tier; adds it at the first call.
+    Stop stop_of(std::size_t v) {
+        const auto known = stops_.find(v);
+        if (known != stops_.end()) {
+            return known->second;
+        }
+        const auto& residency = found_.residencies[v];
         const bool pages_here =
-            residency.tier == Tier::host && std::ranges::any_of(parts, [&](const PlacedPart& p) {
+            residency.tier == Tier::host &&
+            std::ranges::any_of(found_.parts[residency.home], [&](const PlacedPart& p) {
                 return p.tier == Tier::nvme && !residency.all.within(p.begin, p.end).empty();
             });
-        const auto here =
-            stage(residency, residency.tier, pages_here ? residency.all.in_pages(size) : residency.all);
+        const auto bytes = pages_here ? residency.all.in_pages(buffer(residency.home).bytes) : residency.all;
+        return stops_.emplace(v, stage(residency, residency.tier, bytes)).first->second;
+    }
+
+    /// Fetches the bytes that residency `v` reads and evicts the bytes that it writes.
+    void serve(std::size_t v) {
+        const auto& residency = found_.residencies[v];
+        const auto& parts = found_.parts[residency.home];
+        const auto size = buffer(residency.home).bytes;
+        const auto here = stop_of(v);
         const int earliest = after_changes(residency);
         for (const auto& part : parts) {
             const bool by_page = part.tier == Tier::nvme;
@@ -158,7 +176,8 @@ class Transfers {
             }
             if (!written.empty()) {
                 for (auto s = direction.size() - 1; s > 0; --s) {
-                    const int listed = direction[s - 1].tier == Tier::nvme ? at_home : residency.last_write;
+                    const int listed =
+                        direction[s - 1].tier == Tier::nvme ? at_home_[v] : residency.last_write;
                     const TransferOrder order{listed,
                                               true,
                                               residency.last_write,
@@ -170,9 +189,21 @@ class Transfers {
                 }
             }
         }
+        if (const auto handovers = handovers_.find(v); handovers != handovers_.end()) {
+            for (const auto& handover : handovers->second) {
+                hand_over(residency, here, handover);
+            }
+        }
         for (const auto& [index, operand] : residency.operands) {
             move_operand(program_.ops[index], *operand, here.buffer, here.begin);
         }
+    }
+
+    /// Copies summed gradients from the device to the host, where an update uses them.
+    void hand_over(const Residency& residency, const Stop& here, const GradientHandover& handover) {
+        const TransferOrder order{residency.last_write, true, residency.last_write, 1, here.tier,
+                                  Tier::host,           false};
+        move(after_[order], residency, handover.bytes, here, stop_of(handover.to), " to its update");
     }
 
     bool serves_update(const Residency& residency) const {
@@ -272,6 +303,8 @@ class Transfers {
     int prefetch_, optimizer_prefetch_;
     UnitPasses unit_passes_;
     Residencies found_;
+    std::map<std::size_t, std::vector<GradientHandover>> handovers_;  ///< by the residency that writes
+    std::map<std::size_t, Stop> stops_;                               ///< by residency
     std::vector<int> at_home_;                        ///< by residency: the op after which changes go to NVMe
     std::map<int, std::vector<HomeChange>> changes_;  ///< by buffer as earlier passes name it
     std::map<TransferOrder, Op> in_front_, after_;

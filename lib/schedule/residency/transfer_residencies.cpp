@@ -20,7 +20,8 @@ using OpenResidencies = std::map<int, std::vector<std::size_t>>;
 
 class Finder {
   public:
-    Finder(Program& program, const std::vector<std::vector<HomePart>>& homes) : program_{program} {
+    Finder(Program& program, const std::vector<std::vector<HomePart>>& homes, bool joins_updates)
+        : program_{program}, joins_updates_{joins_updates} {
         go_home(homes);
         for (const auto& op : program.ops) {
             if (op.segment >= 0) {
@@ -139,17 +140,33 @@ class Finder {
         }
         const auto& gradients = op.reads.front();
         const auto at = touched(gradients);
-        const auto known = open.find(gradients.buffer);
         const bool is_on_disk = std::ranges::any_of(at, [](const auto* p) { return p->tier == Tier::nvme; });
-        if (!is_on_disk || known == open.end()) {
+        return is_on_disk ? residency_with(gradients.buffer, ByteRangeSet{gradients.runs}, open) : nullptr;
+    }
+
+    /// Returns the open residency of a buffer that has all of `runs`; nullptr without one.
+    const Residency* residency_with(int home, const ByteRangeSet& runs, const OpenResidencies& open) const {
+        const auto known = open.find(home);
+        if (known == open.end()) {
             return nullptr;
         }
         for (const auto v : known->second) {
-            if (ByteRangeSet{gradients.runs}.without(found_.residencies[v].all).empty()) {
+            if (runs.without(found_.residencies[v].all).empty()) {
                 return &found_.residencies[v];
             }
         }
         return nullptr;
+    }
+
+    /// Returns the residency that an op uses although it belongs to another unit pass.
+    const Residency* shared_residency(
+        const Op& op, int home, const ByteRangeSet& runs, Tier tier, const OpenResidencies& open) const {
+        if (joins_updates_ && op.kind == OpKind::update &&
+            program_.buffers[home].state == StateKind::gradients) {
+            const auto* summed = residency_with(home, runs, open);
+            return summed != nullptr && summed->tier == tier ? summed : nullptr;
+        }
+        return residency_of_norm(op, open);
     }
 
     void use(int i, Op& op, Operand& operand, bool writes, Tier tier, OpenResidencies& open) {
@@ -199,8 +216,8 @@ class Finder {
     /// bias after all weights. Such bytes get their own residency, so that no memory is reserved for the gap.
     std::size_t residency_for(
         int i, const Op& op, int home, const ByteRangeSet& runs, Tier tier, OpenResidencies& open) {
-        const auto* looked_in = residency_of_norm(op, open);
-        const auto unit_pass = looked_in != nullptr ? looked_in->unit_pass : pass_of(i);
+        const auto* shared = shared_residency(op, home, runs, tier, open);
+        const auto unit_pass = shared != nullptr ? shared->unit_pass : pass_of(i);
         auto& residencies = open[home];
         const bool may_be_apart = op.kind != OpKind::compute || op.segment >= 0;
         std::vector<std::size_t> near;
@@ -281,6 +298,7 @@ class Finder {
     }
 
     Program& program_;
+    bool joins_updates_;
     std::set<int> tiled_;  ///< units with segments
     Residencies found_;
 };
@@ -304,8 +322,10 @@ void move_operand(Op& op, Operand& operand, BufferId buffer, std::int64_t shift)
     }
 }
 
-Residencies find_residencies(Program& program, const std::vector<std::vector<HomePart>>& homes) {
-    return Finder{program, homes}.run();
+Residencies find_residencies(Program& program,
+                             const std::vector<std::vector<HomePart>>& homes,
+                             bool joins_updates) {
+    return Finder{program, homes, joins_updates}.run();
 }
 
 }  // namespace ziggurat::schedule

@@ -53,7 +53,12 @@ struct Residencies {
 ///
 /// Gives every part of the state its buffer at home, and chooses the tier of every op. Operands that are
 /// already in the op's tier then name the buffer at home; the other operands get residencies.
-Residencies find_residencies(Program& program, const std::vector<std::vector<HomePart>>& homes);
+///
+/// \param joins_updates  updates directly follow the sums of their gradients, so they use the residencies of
+///                       those sums on the host
+Residencies find_residencies(Program& program,
+                             const std::vector<std::vector<HomePart>>& homes,
+                             bool joins_updates);
 
 /// Makes an operand of `op`, and the blocks of a collective in it, name `buffer`; offsets decrease by
 /// `shift`.

@@ -31,6 +31,19 @@ const Content content_at(const Pieces& pieces, std::int64_t offset) {
     return {};
 }
 
+/// Returns the master weights in the state that a guess has kept.
+Pieces first_third(const Pieces& all) {
+    const auto end = bytes_of(all) / 3;
+    Pieces some;
+    for (auto piece : all) {
+        if (piece.begin < end) {
+            piece.end = std::min(piece.end, end);
+            append(some, piece);
+        }
+    }
+    return some;
+}
+
 /// Returns the direction with recompute mapped to forward: a recomputation has the same value.
 Direction as_first_done(Direction direction) {
     return direction == Direction::recompute ? Direction::forward : direction;
@@ -133,6 +146,26 @@ std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const 
     return values;
 }
 
+/// Returns master weights and moments of a unit as a guess has read them, one after the other.
+Pieces SimulatedWorld::state_before(int rank, OpId op, int step, int unit, const Found& found) {
+    const auto& done = op_of(rank, op);
+    Pieces all;
+    std::int64_t begin = 0;
+    for (const auto role : {Role::master, Role::first_moment, Role::second_moment}) {
+        for (std::size_t r = 0; r < done.reads.size(); ++r) {
+            if (done.reads[r].role != role || buffer(rank, done.reads[r].buffer).unit != unit) {
+                continue;
+            }
+            for (auto piece : found.reads[r]) {
+                piece.content.step = step;
+                append(all, {begin + piece.begin, begin + piece.end, piece.content});
+            }
+            begin += done.reads[r].bytes();
+        }
+    }
+    return all;
+}
+
 std::vector<Pieces> SimulatedWorld::updated(int rank, OpId op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
     check_gradients(rank, op, step, found);
@@ -144,8 +177,17 @@ std::vector<Pieces> SimulatedWorld::updated(int rank, OpId op, int step, const F
         StateKind base_kind = StateKind::none;
     };
     std::map<int, Sources> sources;
+    std::vector<int> units;  // in the order of the operands
+    std::vector<Pieces> undone;
     for (std::size_t r = 0; r < done.reads.size(); ++r) {
         const auto& described = buffer(rank, done.reads[r].buffer);
+        if (done.reads[r].role == Role::undo) {
+            undone.push_back(first_third(found.reads[r]));
+            continue;
+        }
+        if (done.reads[r].role == Role::gradient) {
+            units.push_back(described.unit);
+        }
         auto& source = sources[described.unit];
         if (described.state == StateKind::gradients) {
             source.gradient = &found.reads[r];
@@ -156,9 +198,18 @@ std::vector<Pieces> SimulatedWorld::updated(int rank, OpId op, int step, const F
             source.base_kind = described.state;
         }
     }
+    // A commit gives the state that a right guess has given; both begin with the state before the guess.
+    for (std::size_t i = 0; i < undone.size(); ++i) {
+        sources[units.at(i)].base = &undone[i];
+    }
     std::vector<Pieces> values;
+    std::size_t kept = 0;
     for (std::size_t w = 0; w < done.writes.size(); ++w) {
         const auto& described = buffer(rank, done.writes[w].buffer);
+        if (done.writes[w].role == Role::undo) {
+            values.push_back(state_before(rank, op, step, units.at(kept++), found));
+            continue;
+        }
         const auto& source = sources[described.unit];
         if (described.state == StateKind::none) {
             values.push_back(found.before[w]);

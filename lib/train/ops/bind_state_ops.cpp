@@ -43,6 +43,13 @@ std::vector<const Operand*> with_role(const std::vector<Operand>& operands, Role
     return found;
 }
 
+/// Master weights and moments before a guess.
+struct UndoVectors {
+    VectorAddress<float> master;
+    VectorAddress<float> first_moment;
+    VectorAddress<float> second_moment;
+};
+
 /// A range of one parameter group within one range of the chunk, in all state kinds.
 template <class T, class G>
 struct UpdatePiece {
@@ -53,6 +60,7 @@ struct UpdatePiece {
     VectorAddress<float> second_moment;
     VectorAddress<T> parameters;
     VectorAddress<float> average;  ///< empty: no average
+    UndoVectors undo;              ///< empty for a whole update
 };
 
 /// Returns the elements of the unit's flat range that range number `index` of `operand` covers.
@@ -61,6 +69,78 @@ layout::ElementRange elements_of(const StateContext& context, const Operand& ope
     const std::int64_t element_bytes = schedule::element_bytes(buffer);
     const auto begin = buffer.first_element + operand.runs[index].offset / element_bytes;
     return {begin, begin + operand.runs[index].bytes / element_bytes};
+}
+
+using StepAddress = kernels::ObjectAddress<const kernels::StepInputs>;
+
+template <class T, class G>
+void update(const device::Stream& stream,
+            const kernels::AdamW& adamw,
+            const StepAddress& step,
+            const UpdatePiece<T, G>& piece) {
+    kernels::adamw_update<T, G>(stream, adamw, piece.weight_decay, 1.0f, step, piece.master, piece.gradient,
+                                piece.first_moment, piece.second_moment, piece.parameters);
+}
+
+template <class T, class G>
+void average(const device::Stream& stream, const StepAddress& step, const UpdatePiece<T, G>& piece) {
+    if (!piece.average.empty()) {
+        kernels::average_weights(stream, step, piece.master, piece.average);
+    }
+}
+
+/// Returns a part of a piece.
+template <class T, class G>
+UpdatePiece<T, G> part_of(const UpdatePiece<T, G>& piece, std::int64_t begin, std::int64_t size) {
+    auto part = piece;
+    part.master = piece.master.part(begin, size);
+    part.gradient = piece.gradient.part(begin, size);
+    part.first_moment = piece.first_moment.part(begin, size);
+    part.second_moment = piece.second_moment.part(begin, size);
+    part.undo = {piece.undo.master.part(begin, size), piece.undo.first_moment.part(begin, size),
+                 piece.undo.second_moment.part(begin, size)};
+    return part;
+}
+
+void copy(const device::Stream& stream, VectorAddress<float> from, VectorAddress<float> to) {
+    kernels::convert<float, float>(stream, from, to);
+}
+
+/// Keeps the state of a piece and updates it, block by block, so that the update finds it in the cache.
+template <class T, class G>
+void guess(const device::Stream& stream,
+           const kernels::AdamW& adamw,
+           const StepAddress& step,
+           const UpdatePiece<T, G>& piece) {
+    constexpr std::int64_t block = 1 << 15;
+    for (std::int64_t begin = 0; begin < piece.master.size(); begin += block) {
+        const auto part = part_of(piece, begin, std::min(block, piece.master.size() - begin));
+        copy(stream, part.master, part.undo.master);
+        copy(stream, part.first_moment, part.undo.first_moment);
+        copy(stream, part.second_moment, part.undo.second_moment);
+        update(stream, adamw, step, part);
+    }
+}
+
+/// Publishes a piece; takes it back first, and repeats its update, if the guess was wrong.
+///
+/// On the host only, because it reads `inputs`, the step's inputs, when the op runs.
+template <class T, class G>
+void commit(const device::Stream& stream,
+            const kernels::AdamW& adamw,
+            const kernels::StepInputs& inputs,
+            const UpdatePiece<T, G>& piece) {
+    const StepAddress step{&inputs};
+    const bool is_right = inputs.skip == 0 && inputs.gradient_scale == 1;
+    if (!is_right) {
+        copy(stream, piece.undo.master, piece.master);
+        copy(stream, piece.undo.first_moment, piece.first_moment);
+        copy(stream, piece.undo.second_moment, piece.second_moment);
+        update(stream, adamw, step, piece);
+    } else if (!piece.parameters.empty()) {
+        kernels::convert<float, T>(stream, piece.master, piece.parameters);
+    }
+    average(stream, step, piece);
 }
 
 template <class T, class G>
@@ -75,6 +155,12 @@ Action bind_update_as(const StateContext& context, const Op& op) {
                seconds.size() == masters.size());
     ZG_EXPECTS(published.empty() || published.size() == masters.size());
     ZG_EXPECTS(averages.empty() || averages.size() == masters.size());
+
+    const auto kept = with_role(op.writes, Role::undo);
+    const auto undone = with_role(op.reads, Role::undo);
+    ZG_EXPECTS(kept.empty() || undone.empty());
+    const auto& undo = kept.empty() ? undone : kept;
+    ZG_EXPECTS(undo.empty() || undo.size() == masters.size());
 
     std::vector<UpdatePiece<T, G>> pieces;
     for (std::size_t i = 0; i < masters.size(); ++i) {
@@ -103,6 +189,12 @@ Action bind_update_as(const StateContext& context, const Op& op) {
                 if (!averages.empty()) {
                     piece.average = run_of<float>(context, *averages[i], run).part(at, size);
                 }
+                if (!undo.empty()) {
+                    const auto before = run_of<float>(context, *undo[i], run);
+                    const auto elements = before.size() / 3;
+                    piece.undo = {before.part(at, size), before.part(elements + at, size),
+                                  before.part(2 * elements + at, size)};
+                }
                 pieces.push_back(piece);
             }
         }
@@ -112,14 +204,27 @@ Action bind_update_as(const StateContext& context, const Op& op) {
     const auto step = run_of<const kernels::StepInputs>(context, *inputs.front(), 0).part(0, 1).only();
     const auto& optimizer = context.spec.optimizer;
     const kernels::AdamW adamw{optimizer.beta1, optimizer.beta2, optimizer.epsilon};
+    if (!kept.empty()) {
+        return {.run = [pieces = std::move(pieces), adamw, step, &stream = context.stream] {
+            for (const auto& piece : pieces) {
+                guess(stream, adamw, step, piece);
+            }
+        }};
+    }
+    if (!undone.empty()) {
+        const auto& held = buffer_of(context, *inputs.front());
+        ZG_EXPECTS(held.tier == spec::Tier::host);
+        const auto* on_host = context.memory.span<kernels::StepInputs>(held).data();
+        return {.run = [pieces = std::move(pieces), adamw, on_host, &stream = context.stream] {
+            for (const auto& piece : pieces) {
+                commit(stream, adamw, *on_host, piece);
+            }
+        }};
+    }
     return {.run = [pieces = std::move(pieces), adamw, step, &stream = context.stream] {
         for (const auto& piece : pieces) {
-            kernels::adamw_update<T, G>(stream, adamw, piece.weight_decay, 1.0f, step, piece.master,
-                                        piece.gradient, piece.first_moment, piece.second_moment,
-                                        piece.parameters);
-            if (!piece.average.empty()) {
-                kernels::average_weights(stream, step, piece.master, piece.average);
-            }
+            update(stream, adamw, step, piece);
+            average(stream, step, piece);
         }
     }};
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/contract.hpp"
+#include "optim/adamw_inputs.hpp"
 #include "train/step/batch_slots.hpp"
 
 namespace ziggurat::train {
@@ -64,9 +65,11 @@ Action StepEnd::bind(const schedule::Program& program,
     }
     const auto* inputs = program.find_read(op, schedule::Role::step_inputs);
     const auto* of_updates = program.find_write(op, schedule::Role::update_inputs);
-    ZG_EXPECTS(inputs != nullptr && of_updates != nullptr);
+    ZG_EXPECTS(inputs != nullptr);
     inputs_ = memory.span<kernels::StepInputs>(program.buffer(inputs->buffer)).data();
-    of_updates_ = memory.span<kernels::StepInputs>(program.buffer(of_updates->buffer)).data();
+    if (of_updates != nullptr) {
+        of_updates_ = memory.span<kernels::StepInputs>(program.buffer(of_updates->buffer)).data();
+    }
     return {.start = [this] { start(); },
             .poll =
                 [this] {
@@ -175,13 +178,17 @@ void StepEnd::finish() {
     }
     figures.process_peak_bytes = words.back();
 
-    outcome_.is_abandoned = outcome_.step_requests[StepRequest::stop_after_microbatch] > 0;
-
-    const bool clips =
-        optimizer_.clip == spec::ClipPolicy::global && outcome_.grad_norm > optimizer_.clip_norm;
+    outcome_.is_updated = of_updates_ == nullptr;
+    outcome_.is_abandoned =
+        !outcome_.is_updated && outcome_.step_requests[StepRequest::stop_after_microbatch] > 0;
+    if (of_updates_ == nullptr) {
+        return;
+    }
     auto& of_updates = *of_updates_;
     of_updates = *inputs_;
-    of_updates.gradient_scale = clips ? static_cast<float>(optimizer_.clip_norm / outcome_.grad_norm) : 1.0f;
+    if (optimizer_.clip == spec::ClipPolicy::global) {
+        of_updates.gradient_scale = optim::clip_factor(optimizer_, outcome_.grad_norm);
+    }
     of_updates.skip = outcome_.is_skipped || outcome_.is_abandoned ? 1 : 0;
 }
 

@@ -61,8 +61,8 @@ class StepEnd {
     /// Binds the step_end op of one program. Call it only once.
     ///
     /// The op adds the exact sums of squares and the losses that it reads, and reduces them over all ranks.
-    /// It then writes the inputs of the step, with clip factor and skip flag, for the updates. All operands
-    /// are on the host.
+    /// It then writes the inputs of the step, with clip factor and skip flag, for the updates; an op that
+    /// follows the updates does not. All operands are on the host.
     Action bind(const schedule::Program& program, const schedule::Op& op, const state::TierMemory& memory);
     const StepOutcome& outcome() const noexcept { return outcome_; }
     /// Returns the number of steps whose all-reduce this rank has started. Later requests go into the next.
@@ -98,7 +98,7 @@ class StepEnd {
     std::function<std::size_t(std::int64_t)> source_of_ = nullptr;
     comm::AsyncSum sum_;                           ///< after the members that determine its size
     const kernels::StepInputs* inputs_ = nullptr;  ///< inputs of the step
-    kernels::StepInputs* of_updates_ = nullptr;
+    kernels::StepInputs* of_updates_ = nullptr;    ///< nullptr: the updates precede the op
     SpikeLimits limits_;
     StepRequests step_requests_;
     std::function<void(StepFigures&)> measure_;

@@ -48,6 +48,7 @@ struct StepOutcome {
     double grad_norm = 0;                    ///< before clipping
     bool is_spike = false;                   ///< finite, and above the limits
     bool is_skipped = false;     ///< not finite, or a spike that must be skipped: no state has changed
+    bool is_updated = false;     ///< weights were updated before the norm was known, even if it is not finite
     bool is_abandoned = false;   ///< the step was abandoned: no state has changed, and it does not count
     StepRequests step_requests;  ///< sums over all ranks
     StepFigures figures;         ///< reduced over all ranks

@@ -69,6 +69,8 @@ EXPECTED = [
     (r"ziggurat top ", Expected(rf"{STEPS} of", r"tok/s", r"ends with 0: finished")),
     (r"mpirun -n 2 ziggurat train decks/systems/zero-infinity\.yaml.*throttle",
      Expected(r"step +20/20 \|", r"NVMe", r"Performance: ")),
+    (r"mpirun -n 2 ziggurat train decks/systems/zero-infinity\.yaml.*optimizer_with_backward",
+     Expected(r"step +20/20 \|", r"NVMe", once=True)),
     (r"mpirun -n 2 ziggurat train decks/systems/zero-infinity\.yaml", Expected(r"step +100/100 \|", r"NVMe", once=True)),
     (r"ziggurat check decks/systems/zero-offload-13b\.yaml", Expected(r"12,848,143,360 parameters", r"FITS", once=True)),
     (r"ziggurat bench io ", Expected(r"best: tiers\.nvme\.block = ", r"kept in .*/machine-")),

@@ -179,16 +179,20 @@ std::string home(Draw& draw) {
 }
 
 /// Draws homes such that at least one kind of state is fully offloaded.
-void draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draws draws) {
+/// Returns true if gradients or optimizer state are on NVMe.
+bool draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draws draws) {
     const std::vector<std::string> kinds{"parameters", "gradients", "optimizer", "activations"};
     const auto away = draw.one_of<std::string>({"parameters", "gradients", "optimizer"});
     std::string homes;
+    bool updates_nvme = false;
     for (const auto& kind : kinds) {
         const auto chosen = kind == away ? draw.one_of<std::string>({"host", "nvme"})
                             : draws == Draws::tiers_by_formula
                                 ? draw.one_of<std::string>({"device", "host", "nvme"})
                                 : home(draw);
         homes += fmt::format("{}{}: {}", homes.empty() ? "" : ", ", kind, chosen);
+        updates_nvme = updates_nvme || (chosen.find("nvme") != std::string::npos &&
+                                        (kind == "gradients" || kind == "optimizer"));
     }
     deck.set("home", fmt::format("{{{}}}", homes));
     const bool has_nvme = homes.find("nvme") != std::string::npos;
@@ -198,6 +202,7 @@ void draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draw
         deck.set("nvme",
                  fmt::format("{{paths: [\"{}\"], block: {}, queue_depth: {}}}", nvme_folder, block, depth));
     }
+    return updates_nvme;
 }
 
 /// Draws weights, or all of them, to be split into tiles.
@@ -212,12 +217,16 @@ void draw_tiles(Draw& draw, DeckText& deck) {
     deck.set("tile", fmt::format("[{}]", rules));
 }
 
-void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvme_folder, Draws draws) {
+/// Time of updates, which restricts how gradients are clipped.
+enum class UpdateTime { after_backward, in_backward, in_backward_without_nvme };
+
+UpdateTime draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvme_folder, Draws draws) {
     if (draw.chance(0.7)) {
         deck.set("chunk", 256 * draw.between(1, 30));
     }
+    bool updates_nvme = false;
     if (!nvme_folder.empty()) {
-        draw_homes(draw, deck, nvme_folder, draws);
+        updates_nvme = draw_homes(draw, deck, nvme_folder, draws);
         if (draw.chance(0.4)) {
             draw_tiles(draw, deck);
         }
@@ -232,8 +241,12 @@ void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvm
     if (draw.chance(0.8)) {
         deck.set("bucket", draw.one_of<std::int64_t>({0, 3000, 12000, 40000, 1 << 30}));
     }
-    deck.section("overlap");
     const bool has_tiers = !nvme_folder.empty();
+    const bool is_in_backward = has_tiers && draws != Draws::tiers_by_formula && draw.chance(0.4);
+    if (is_in_backward) {
+        deck.set("optimizer_with_backward", "true");
+    }
+    deck.section("overlap");
     if (draw.chance(has_tiers ? 0.8 : 0.6)) {
         // With offloaded state, prefer recomputation.
         const auto kind =
@@ -248,16 +261,24 @@ void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvm
         deck.set("nodes", draw.chance(0.9) ? draw.between_divisors(1, ranks) : draw.between(1, ranks));
         deck.section("debug");
     }
+    return !is_in_backward ? UpdateTime::after_backward
+           : updates_nvme  ? UpdateTime::in_backward
+                           : UpdateTime::in_backward_without_nvme;
 }
 
-void draw_numerics(Draw& draw, DeckText& deck) {
+void draw_numerics(Draw& draw, DeckText& deck, UpdateTime updates) {
     deck.set("compute", draw.chance(0.5) ? "fp32" : "bf16");
     if (draw.chance(0.2)) {
         deck.set("gradient", "bf16");
     }
     deck.section("precision");
     deck.set("lr", draw.one_of<std::string>({"1.0e-3", "1.0e-2"}));
-    if (draw.chance(0.8)) {
+    if (updates == UpdateTime::in_backward_without_nvme && draw.chance(0.7)) {
+        deck.set("clip", draw.one_of<std::string>(
+                             {"{norm: 0.05, policy: speculate}", "{norm: 1.0, policy: speculate}"}));
+    } else if (updates != UpdateTime::after_backward) {
+        deck.set("clip", draw.one_of<std::string>({"{policy: off}", "{norm: 0.05, policy: previous_norm}"}));
+    } else if (draw.chance(0.8)) {
         deck.set("clip", draw.one_of<std::string>({"{policy: off}", "0.05", "1.0"}));
     }
     if (draw.chance(0.3)) {
@@ -289,8 +310,8 @@ std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme
                        : ranks > 1 && draw.chance(0.35) ? Draws::tiers_by_formula
                                                         : Draws::tiers;
     draw_sharding(draw, deck, ranks, draws);
-    draw_movement(draw, deck, ranks, nvme_folder, draws);
-    draw_numerics(draw, deck);
+    const auto updates = draw_movement(draw, deck, ranks, nvme_folder, draws);
+    draw_numerics(draw, deck, updates);
     return deck.text();
 }
 
@@ -358,6 +379,7 @@ spec::RunSpec without_tiers(const spec::RunSpec& run) {
     reference.overlap.prefetch = spec::Overlap{}.prefetch;
     reference.overlap.optimizer_prefetch = spec::Overlap{}.optimizer_prefetch;
     reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
+    reference.overlap.optimizer_with_backward = false;
     reference.recompute = {};
     reference.train.accumulate = order_of_reference(run);
     return reference;

@@ -296,6 +296,13 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     if (draw.chance(0.3)) {
         spec.train.average = {.decay = 0.75, .from = draw.between(0, 2)};
     }
+    if (draw.chance(0.3)) {
+        spec.overlap.optimizer_with_backward = true;
+        const bool can_speculate = !spec::is_any_stage(
+            spec, [](const spec::StageState& of) { return of.optimizer.nvme > 0 || of.gradients.nvme > 0; });
+        spec.optimizer.clip =
+            can_speculate && draw.chance(0.6) ? spec::ClipPolicy::global : spec::ClipPolicy::off;
+    }
     if (spec.model.dropout == 0 && spec.parallel.context == 1 && spec.data.seq >= 8 && draw.chance(0.25)) {
         return with_pairs(spec, draw.chance(0.5) ? spec::ObjectiveKind::dpo : spec::ObjectiveKind::ipo);
     }
@@ -337,6 +344,9 @@ void Coverage::note(const spec::RunSpec& s) {
     note("train.accumulate", s.train.is_by_layer() ? "by_layer" : "by_micro_batch");
     note("overlap.prefetch", number(s.overlap.prefetch));
     note("overlap.optimizer_prefetch", number(s.overlap.optimizer_prefetch));
+    note("overlap.optimizer_with_backward", !s.overlap.optimizer_with_backward          ? "false"
+                                            : s.optimizer.clip == spec::ClipPolicy::off ? "true"
+                                                                                        : "speculate");
     note("overlap.bucket", number(s.overlap.bucket_elements));
     note("recompute.kind", number(static_cast<int>(s.recompute.kind)));
     note("recompute.every", number(s.recompute.every));

@@ -81,6 +81,17 @@ TEST(Manifest, KeepsTheLatestStepsOfARunThatLooksForSpikes) {
     EXPECT_NE(problem_with(with(text, ",7.0]", "]")).find("recent steps"), std::string::npos);
 }
 
+TEST(Manifest, KeepsTheNormOfTheLastStep) {
+    EXPECT_EQ(to_text(example()).find("grad_norm"), std::string::npos) << "an older version had none";
+    auto manifest = example();
+    manifest.progress.grad_norm = 1.0 / 3;
+    const auto text = to_text(manifest);
+
+    EXPECT_EQ(parse_manifest(text, "dir/COMPLETE").progress.grad_norm, 1.0 / 3);
+    EXPECT_NE(problem_with(with(text, "\"grad_norm\":0.3333333333333333", "\"grad_norm\":-1")).find("norm"),
+              std::string::npos);
+}
+
 TEST(Manifest, KeepsTheOrderOfSamplesAndTheCourseOfTheRate) {
     EXPECT_EQ(to_text(example()).find("\"order\""), std::string::npos) << "an older version had none";
     auto manifest = example();

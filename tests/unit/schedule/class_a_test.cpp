@@ -26,6 +26,7 @@ spec::RunSpec simplest(spec::RunSpec spec) {
     spec.parallel.stage_layers.clear();
     spec.overlap.prefetch = 0;
     spec.overlap.bucket_elements = 0;
+    spec.overlap.optimizer_with_backward = false;
     // On GPUs, selective recomputation has other bits, because GELU is not fused (fuse_gelu_pass.hpp).
     const bool is_class_b =
         spec.tiers.device == spec::DeviceKind::cuda && spec.recompute.kind == spec::RecomputeKind::selective;

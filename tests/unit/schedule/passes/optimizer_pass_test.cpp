@@ -144,6 +144,106 @@ TEST(OptimizerPass, EndsTheStepOnALaneOfItsOwn) {
     }
 }
 
+spec::RunSpec in_backward(spec::RunSpec spec) {
+    spec.overlap.optimizer_with_backward = true;
+    spec.optimizer.clip = spec::ClipPolicy::off;
+    return spec;
+}
+
+TEST(OptimizerPass, UpdatesAChunkInBackwardAfterTheLastUseOfItsUnits) {
+    for (const int span : {1, 2}) {
+        auto spec = in_backward(sharded(2, span, 2));
+        spec.train.micro_batches = 2;
+        const auto program = build_program(spec, 1, Variant::train);
+        std::map<int, OpId> first_update;  // by unit
+        OpId last_backward = -1;
+        for (OpId i = 0; i < program.ops.end_id(); ++i) {
+            const auto& op = program.ops[i];
+            last_backward = op.kind == OpKind::compute ? i : last_backward;
+            for (const auto& gradient : of_role(op.reads, Role::gradient)) {
+                if (op.kind == OpKind::update) {
+                    first_update.try_emplace(program.buffers[gradient.buffer].unit, i);
+                }
+            }
+        }
+        ASSERT_EQ(first_update.size(), 3U);
+        for (OpId i = 0; i < program.ops.end_id(); ++i) {
+            const auto& op = program.ops[i];
+            if (op.kind != OpKind::compute && op.kind != OpKind::add && op.purpose != Purpose::gradients) {
+                continue;
+            }
+            for (const auto* operands : {&op.reads, &op.writes}) {
+                for (const auto& operand : *operands) {
+                    const auto& used = program.buffers[operand.buffer];
+                    const bool changes =
+                        used.state == StateKind::gradients || used.state == StateKind::parameters;
+                    if (changes && first_update.contains(used.unit)) {
+                        EXPECT_LT(i, first_update[used.unit]) << op.label;
+                    }
+                }
+            }
+        }
+        EXPECT_LT(first_update[2], last_backward) << "the head is updated during backward";
+        EXPECT_LT(first_update[2], first_update[1]);
+        EXPECT_LT(first_update[1], first_update[0]);
+    }
+}
+
+TEST(OptimizerPass, GivesTheInputsToUpdatesInBackwardBeforeTheStep) {
+    auto spec = in_backward(sharded(1, 1, 1));
+    spec.tiers.optimizer = {0, 1, 0};
+    const auto program = build_program(spec, 0, Variant::train);
+    const auto& first = program.ops[OpId{0}];
+    const auto& update = test::op_of(program, "update of chunk 0, embedding");
+    const auto& end = test::op_of(program, "norm and clip factor");
+
+    EXPECT_EQ(first.label, "inputs of updates");
+    EXPECT_NE(program.find_read(first, Role::step_inputs), nullptr);
+    EXPECT_NE(program.find_write(first, Role::update_inputs), nullptr);
+    EXPECT_NE(program.find_read(update, Role::update_inputs), nullptr);
+    EXPECT_EQ(program.find_write(end, Role::update_inputs), nullptr);
+    EXPECT_FALSE(first.waits_for_previous_step.empty()) << "the updates of the previous step read them";
+}
+
+TEST(OptimizerPass, GuessesInBackwardAndCommitsAfterTheNormIsKnown) {
+    auto spec = sharded(1, 1, 1);
+    spec.precision.compute = spec::DType::bf16;
+    spec.overlap.optimizer_with_backward = true;
+    spec.tiers.optimizer = {0.5, 0.5, 0};
+    const auto program = build_program(spec, 0, Variant::train);
+    const auto end = test::index_of(program, "norm and clip factor");
+    std::map<std::pair<int, int>, int> guesses, commits, wholes;  // by chunk and unit: index
+    for (OpId i = 0; i < program.ops.end_id(); ++i) {
+        const auto& op = program.ops[i];
+        if (op.kind == OpKind::update) {
+            (program.find_write(op, Role::undo) != nullptr  ? guesses
+             : program.find_read(op, Role::undo) != nullptr ? commits
+                                                            : wholes)[{
+                op.chunk, program.buffers[of_role(op.writes, Role::first_moment).at(0).buffer].unit}] = i;
+        }
+    }
+    ASSERT_FALSE(guesses.empty());
+    ASSERT_FALSE(wholes.empty());
+    for (const auto& [chunk, guess] : guesses) {
+        const auto& op = program.ops[OpId{guess}];
+        EXPECT_LT(guess, end);
+        EXPECT_GT(commits.at(chunk), end);
+        EXPECT_EQ(program.lanes[op.lane].engine, Engine::host_optimizer);
+        EXPECT_EQ(program.find_write(op, Role::parameters), nullptr);
+        EXPECT_NE(program.find_write(program.ops[OpId{commits.at(chunk)}], Role::parameters), nullptr);
+        const auto masters = of_role(op.writes, Role::master);
+        std::int64_t bytes = 0;
+        for (const auto& master : masters) {
+            bytes += 3 * master.bytes();
+        }
+        EXPECT_EQ(program.buffers[program.find_write(op, Role::undo)->buffer].bytes, bytes);
+    }
+    for (const auto& [chunk, whole] : wholes) {
+        EXPECT_GT(whole, end) << "state on the device is updated when the norm is known";
+        EXPECT_FALSE(guesses.contains(chunk));
+    }
+}
+
 // The step end sums the losses. Without them, a rank without gradients would not wait for its passes.
 TEST(OptimizerPass, EndsAStepWithTheLossesOfAllMicroBatches) {
     auto spec = test::small_spec();

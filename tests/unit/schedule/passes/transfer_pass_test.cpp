@@ -104,6 +104,34 @@ TEST(TransferPass, SendsEachReducedSliceOfGradientsHomeOnce) {
     }
 }
 
+TEST(TransferPass, HandsGradientsToUpdatesInBackwardWithoutNvme) {
+    for (const auto type : {spec::DType::f32, spec::DType::bf16}) {
+        for (const std::int64_t microbatches : {1, 3}) {
+            auto spec = sharded(4, microbatches);
+            spec.precision.gradient = type;
+            spec.optimizer.clip = spec::ClipPolicy::off;
+            spec.tiers.gradients = nvme;
+            spec.tiers.optimizer = nvme;
+            const auto elements = sizes(spec).elements;
+            const auto gradients = [&](bool in_backward) {
+                spec.overlap.optimizer_with_backward = in_backward;
+                const auto program = build_program(spec, 1, Variant::train);
+                EXPECT_TRUE(check_program(program).empty());
+                const auto moved = bytes_by_engine(program);
+                const auto width = type == spec::DType::f32 ? 4 : 2;
+                const auto states = 12 * elements;
+                return std::pair{(moved.at(Engine::nvme_read) - states) / width,
+                                 (moved.at(Engine::nvme_write) - states) / width};
+            };
+
+            // Sums of all micro-batches but the last are written, and read for the next sum.
+            EXPECT_EQ(gradients(true),
+                      (std::pair{(microbatches - 1) * elements, (microbatches - 1) * elements}));
+            EXPECT_EQ(gradients(false), (std::pair{microbatches * elements, microbatches * elements}));
+        }
+    }
+}
+
 TEST(TransferPass, UpdatesOnTheHostWhatIsAtHomeThere) {
     auto spec = sharded(2, 1);
     spec.tiers.optimizer = nvme;

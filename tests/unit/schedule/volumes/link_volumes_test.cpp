@@ -20,6 +20,7 @@ spec::RunSpec sharded(std::uint64_t seed) {
     spec.train.micro_batches = 1 + static_cast<std::int64_t>(seed / 3 % 3);
     spec.train.accumulate =
         seed % 2 == 0 ? spec::AccumulationOrder::by_micro_batch : spec::AccumulationOrder::by_layer;
+    spec.overlap.optimizer_with_backward = false;
     spec.recompute.every = 1;
     spec.tiers.tiles = {};
     spec.tiers.parameters = homes[seed % 3];

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Updates in backward: the same bits as after it, with state in any tier, over a resume, and ends that lose nothing.
+
+  updates_in_backward_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+
+The norm of the step is not known then: clipping is by the norm of the last step, which a checkpoint keeps.
+"""
+
+import pathlib
+import signal
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import trainings
+from trainings import Place, expect, say
+
+STEPS = 8
+# The norm is above 0.3 in each of these steps, so each step but the first is clipped.
+COMMON = [f"train.steps={STEPS}", "optimizer.clip={norm: 0.3, policy: previous_norm}", "precision.compute=bf16",
+          "tiers.chunk=3072", "checkpoint.every=3 steps"]
+# The decay multiplies weights by -999 in each step, so the last steps are not finite.
+UNSTABLE = ["train.steps=12", "optimizer.lr=10.0", "optimizer.weight_decay=100.0", "schedule={kind: constant, warmup: 0 steps}"]
+IN_BACKWARD = "overlap.optimizer_with_backward=true"
+NVME = ["tiers.nvme.paths=[.]", "tiers.home.optimizer=nvme", "tiers.home.gradients=nvme"]
+
+
+def final_hash(run):
+    return [row for row in trainings.events(run) if row["event"] == "end"][-1]["weights_hash"]
+
+
+def same_bits_in_every_tier(chosen):
+    place = Place(chosen, "tiers")
+    hashes = {}
+    for name, *settings in (("after", "tiers.home.optimizer=host"), ("unclipped", "optimizer.clip.policy=off"),
+                            ("host", IN_BACKWARD, "tiers.home.optimizer=host"), ("nvme", IN_BACKWARD, *NVME),
+                            ("sharded", IN_BACKWARD, *NVME, "sharding.zero=3", "train.micro_batch=5")):
+        place.train(name, 2, *COMMON, "sharding.zero=2", *settings)
+        hashes[name] = final_hash(place.folder / name)
+    expect(hashes["unclipped"] != hashes["after"], "no step is clipped")
+    same = {name: value for name, value in hashes.items() if name != "unclipped"}
+    expect(len(set(same.values())) == 1, f"weights {same}")
+    say("updates in backward give the same bits on the host and on NVMe")
+
+
+def a_speculation_has_the_bits_of_global_clipping(chosen):
+    place = Place(chosen, "speculation")
+    # Weights grow until steps are not finite, whose guesses are undone; before, guesses are repeated.
+    unstable = UNSTABLE
+    for name, code, more in (("clipped", 0, []), ("not_finite", 5, unstable)):
+        skipped = set()
+        for kind, *settings in (("global", "optimizer.clip={norm: 0.3}"),
+                                ("guessed", IN_BACKWARD, "optimizer.clip={norm: 0.3, policy: speculate}",
+                                 "tiers.home.gradients=host"),
+                                ("shares", IN_BACKWARD, "optimizer.clip={norm: 0.3, policy: speculate}",
+                                 "tiers.home.optimizer={device: 40%, host: rest}", "sharding.zero=3")):
+            run = f"{name}_{kind}"
+            place.train(run, 2, *COMMON, "tiers.home.optimizer=host", "sharding.zero=2", *settings, *more,
+                        "sharding.reduce=each_microbatch", code=code)
+            steps = [row for row in trainings.events(place.folder / run) if row["event"] == "step"]
+            skipped.add(tuple(row["skipped"] for row in steps))
+            place.inspect(run, "--diff", f"{name}_global")
+        expect(len(skipped) == 1, f"{name}: skipped {skipped}")
+        counts = skipped.pop()
+        expect((counts[-1] > 0) == (name == "not_finite") and counts[1] == 0, f"{name}: skipped {counts}")
+    say("guesses that are undone or repeated give the bits of global clipping")
+
+
+def a_resume_clips_by_the_norm_before_it(chosen):
+    place = Place(chosen, "resumed")
+    settings = [*COMMON, IN_BACKWARD, *NVME, "schedule={kind: constant, warmup: 0 steps}"]
+    place.train("whole", 1, *settings)
+    place.train("resumed", 1, *settings, "train.steps=4")
+    kept = trainings.manifest(trainings.checkpoint(place.folder / "resumed", 4))["progress"]["grad_norm"]
+    norms = [float(row["grad_norm"]) for row in trainings.events(place.folder / "resumed") if row["event"] == "step"]
+    expect(kept == norms[-1] > 0.3, f"the checkpoint has norm {kept}, the steps {norms}")
+    place.train("resumed", 1, *settings)
+    expect(final_hash(place.folder / "resumed") == final_hash(place.folder / "whole"), "the resume changes the weights")
+    say("a resume clips by the norm of the step before it")
+
+
+def a_step_that_is_not_finite_ends_the_run(chosen):
+    place = Place(chosen, "not_finite")
+    settings = [*UNSTABLE,
+                "optimizer.clip.policy=off", "checkpoint.every=1 steps"]
+    said = place.train("run", 2, *settings, IN_BACKWARD, *NVME, code=5)
+    expect("is not finite" in said and "overlap.optimizer_with_backward=false" in said, said)
+    run = place.folder / "run"
+    last = trainings.complete_steps(run)[-1]
+    expect(f"checkpoint of step {last}" in said, said)
+    expect(last == trainings.step_numbers(run)[-1], f"saved up to {last}, trained {trainings.step_numbers(run)}")
+    place.expect_whole(run)
+    say("a step that is not finite ends with 5, and the checkpoint before it is whole")
+
+
+def a_second_signal_waits_for_the_end_of_the_step(chosen):
+    place = Place(chosen, "stopped")
+    settings = [*COMMON, IN_BACKWARD, *NVME, "train.steps=400", "schedule={kind: constant, warmup: 0 steps}"]
+    with place.start("run", 1, *settings, "debug.throttle={compute: 2ms}") as training:
+        expect(training.says("step   2/400"), training.tail())
+        for _ in range(2):
+            training.process.send_signal(signal.SIGINT)
+        expect(training.wait() == 75, training.tail())
+    run = place.folder / "run"
+    last = trainings.complete_steps(run)[-1]
+    expect(last == trainings.step_numbers(run)[-1], f"saved {last} of {trainings.step_numbers(run)}")
+    place.train("run", 1, *settings, f"train.steps={last + 2}")
+    place.train("whole", 1, *settings, f"train.steps={last + 2}")
+    ours, whole = (trainings.losses(place.folder / name, 1, last + 2) for name in ("run", "whole"))
+    expect(ours == whole, f"losses {ours} and {whole}")
+    say(f"stopped by two signals after step {last}, and resumed with the same losses")
+
+
+if __name__ == "__main__":
+    trainings.run_script(__doc__, same_bits_in_every_tier, a_speculation_has_the_bits_of_global_clipping, a_resume_clips_by_the_norm_before_it,
+                         a_step_that_is_not_finite_ends_the_run, a_second_signal_waits_for_the_end_of_the_step)
