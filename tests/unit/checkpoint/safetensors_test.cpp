@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{",\"shape\":[2,3]", "", "'b' is not described"},
         Bad{"\"shape\":[2,3]", "\"form\":[2,3]", "'b' has no shape"},
         Bad{"\"BF16\"", "16", "'b' has no type"},
-        Bad{"\"shape\":[2,3]", "\"form\":[{\"a\":[1]}]", "'b' has no shape"},
+        Bad{"\"shape\":[2,3]", "\"form\":[{\"a\":1}]", "'b' has no shape"},
         Bad{"[2,3]", "[2,[3]]", "'b' has a number in its shape"},
         Bad{"[2,3]", "[2,\"3\"]", "'b' has a number in its shape"},
         Bad{"[2,3]", "{\"a\":2}", "'b' has a shape that is not a list"},

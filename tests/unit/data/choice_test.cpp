@@ -94,7 +94,7 @@ TEST_F(ChoiceTasks, AreRefusedWithTheirLine) {
         EXPECT_THAT(printed, HasSubstr(reason)) << line;
     }
     EXPECT_THAT(mismatch(good + "\n" + std::string((std::size_t{16} << 20) + 1, 'x')),
-                HasSubstr("task.jsonl', line 2: more than 16777216 bytes"));
+                HasSubstr("task.jsonl', line 3: more than 16777216 bytes"));
     EXPECT_THAT(mismatch(" \n\n"), HasSubstr("holds no task"));
     EXPECT_THAT(mismatch(""), HasSubstr("holds no task"));
 }
