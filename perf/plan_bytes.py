@@ -10,8 +10,8 @@ all decks have small batches (DECKS). ranks.jsonl of each run is compared with t
 - reserved bytes of each tier: exactly
 - touched bytes of the device and host tiers (pages with memory, by mincore): at most 3 % below the plan; workspaces may
   stay untouched, because they are reserved for the largest kernels and all threads
-- resident peak of the rank: tiers in host memory and private memory of the process (VmHWM), at most 3 % or 8 MiB from the
-  plan's largest phase. A second training resumes from the checkpoint of the first one
+- resident peak of the rank: tiers in host memory and private memory of the process (VmHWM), at most 3 % or 8 MiB above the
+  plan's largest phase, and 3 % or 16 MiB below it: libraries take less on some processors. A second training resumes from the checkpoint of the first one
 
 Prints a row for each deck, and ends with exit code 1 if a number does not hold. Results are in WORK/plan_bytes.jsonl.
 """
@@ -30,6 +30,7 @@ STEPS = 4
 RESUMED_STEPS = 2
 MAX_UNTOUCHED = 0.03
 MAX_RESIDENT_ERROR = 0.03
+LIBRARIES_B = 16 << 20  # that libraries and the heap can take less on one processor than on another
 SMALL_B = 8 << 20  # error of the resident peak of small runs: libraries, heap and used buffers of a writer vary by that much
 MIB = 1 << 20
 TIMEOUT_S = 1200  # of a training that hangs
@@ -166,7 +167,7 @@ def resident_of(rank, plan, line, phases):
     problems = [f"rank {rank}: the plan has no line {name}" for name in expected - {row["part"] for row in rows}]
     problems += [f"rank {rank}: a line of the process is negative"] if min(values) < 0 else []
     planned, measured = planned_resident(plan["program"], phases), measured_resident(line)
-    if abs(measured - planned) > max(SMALL_B, MAX_RESIDENT_ERROR * planned):
+    if not -LIBRARIES_B <= measured - planned <= SMALL_B and abs(measured - planned) > MAX_RESIDENT_ERROR * planned:
         problems.append(f"rank {rank}: {measured / MIB:.1f} MiB resident, {planned / MIB:.1f} planned ({'/'.join(phases)})")
     return problems, {"planned_B": planned, "measured_B": measured}
 

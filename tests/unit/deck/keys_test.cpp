@@ -262,6 +262,8 @@ std::map<std::string, Case> cases() {
          changed("tiers.tile", "[{match: '*', out: 2}]", "[{match: '*.mlp.*', out: 2}]", zero_3)},
         {"tiers.tile[].out",
          changed("tiers.tile", "[{match: '*', out: 2}]", "[{match: '*', out: 4}]", zero_3)},
+        {"overlap.optimizer_with_backward",
+         set_to("overlap.optimizer_with_backward", "true", {"optimizer.clip.policy=off"})},
         {"overlap.prefetch", set_to("overlap.prefetch", "3", zero_3)},
         {"overlap.optimizer_prefetch", set_to("overlap.optimizer_prefetch", "9", on_nvme)},
         {"overlap.bucket", set_to("overlap.bucket", "1000000")},
