@@ -17,7 +17,8 @@ import sys
 import training
 
 DECK = "perf/throttled.yaml"
-TOKENS = 16 * 256 + 1
+SEQUENCE = 64
+TOKENS = 16 * SEQUENCE + 1
 VOCABULARY = 512
 STATES = ("parameters", "gradients", "optimizer")
 HOMES = {"parameters": {"parameters": "nvme", "gradients": "host", "optimizer": "host"},
@@ -27,8 +28,8 @@ ORDERS = ("by_micro_batch", "by_layer")
 
 def seconds_of(chosen, homes, order):
     settings = {"data.train": f"[{{format: llmc, path: {training.token_file(TOKENS, VOCABULARY)}}}]",
-                "parallel.threads": 1, "train.global_batch": 16, "train.micro_batch": 4, "train.accumulate": order,
-                "train.steps": training.FIRST_STEPS + 5, "sharding.reduce": "at_end", "tiers.home.activations": "host",
+                "data.seq": SEQUENCE, "parallel.threads": 1, "train.global_batch": 16, "train.micro_batch": 4, "train.accumulate": order,
+                "train.steps": training.FIRST_STEPS + 5, "tiers.home.activations": "host",
                 "tiers.nvme.paths": f"[{chosen.folder}]", "overlap.prefetch": 1,
                 "debug.throttle.nvme_read": chosen.rate}
     settings |= {f"tiers.home.{state}": home for state, home in homes.items()}

@@ -42,7 +42,8 @@ class SlotWalk {
     /// Walks all micro-batches of a group of units before the next group.
     ///
     /// Forward runs up to the last layer, then the head, then backward down to the first unit with a trained
-    /// tensor. Each sum over micro-batches has the order that it has if whole micro-batches follow each other.
+    /// tensor. Each sum over micro-batches has the order that it has if whole micro-batches follow each
+    /// other.
     ///
     /// \pre the run has one stage with one chunk
     void walk_by_layer() {

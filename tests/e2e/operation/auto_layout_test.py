@@ -114,6 +114,37 @@ def chosen_spans_train_as_if_written(place):
     expect(place.losses("spans") == place.losses("spans_again"), "the effective deck trains with other bits")
 
 
+def accumulation_of(place, name):
+    text = (place.folder / name / "deck.effective.yaml").read_text()
+    found = re.search(r"^ +accumulate: +(\S+) +# (.*)$", text, re.M)
+    expect(found, text)
+    return found[1], found[2]
+
+
+def order_of_micro_batches_is_that_of_the_shorter_step(place):
+    words = ["deck.yaml", "parallel={tensor: 1}", "train.micro_batch=1", "recompute=full", "train.accumulate=auto"]
+    slow = ["sharding={zero: 3}", "tiers.nvme.paths=[nvme]", "tiers.home.parameters=nvme",
+            "debug.throttle.nvme_read=2MB/s"]
+    (place.folder / "nvme").mkdir()
+    answer = place.train(2, *words, *slow, "run.dir=order")
+    expect(answer.returncode == 0, answer.stdout + answer.stderr)
+    order, reason = accumulation_of(place, "order")
+    say(f"{order}: {reason}")
+    expect(order == "by_layer" and re.match(r"auto: a step takes \S+ \S+ by layer and ", reason), f"{order}: {reason}")
+    answer = place.train(2, *words, "sharding={zero: 1}", "run.dir=order_at_rest")
+    expect(answer.returncode == 0, answer.stdout + answer.stderr)
+    order, reason = accumulation_of(place, "order_at_rest")
+    expect(order == "by_micro_batch" and reason == "auto: passes read and gather nothing", f"{order}: {reason}")
+    # A run may resume with the other order.
+    answer = place.train(2, "order", "train.steps=6", "train.accumulate=by_micro_batch")
+    expect(answer.returncode == 0, answer.stdout + answer.stderr)
+    expect(accumulation_of(place, "order")[0] == "by_micro_batch", "the run resumed by layer")
+    answer = place.train(2, *words, *slow, "run.dir=order_written", "train.steps=6", "train.accumulate=by_micro_batch")
+    expect(answer.returncode == 0, answer.stdout + answer.stderr)
+    ours, expected = place.losses("order"), place.losses("order_written")
+    expect(sorted(ours) == [1, 2, 3, 4, 5, 6] and ours == expected, f"{ours} instead of {expected}")
+
+
 def unknown_rates_are_refused(place):
     answer = place.train(2, "deck.yaml", "run.dir=refused", config="nothing")
     expect(answer.returncode == 2 and "bench all" in answer.stderr, f"{answer.returncode}: {answer.stderr}")
@@ -126,6 +157,7 @@ def layouts(options):
     chosen_layouts_train_as_if_written(place)
     other_ranks_choose_again(place)
     chosen_spans_train_as_if_written(place)
+    order_of_micro_batches_is_that_of_the_shorter_step(place)
     unknown_rates_are_refused(place)
 
 
