@@ -179,17 +179,22 @@ std::string home(Draw& draw) {
 }
 
 /// Draws homes such that at least one kind of state is fully offloaded.
-/// Returns true if gradients or optimizer state are on NVMe.
-bool draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draws draws) {
+/// Returns true if gradients or optimizer state are on NVMe, which `spares_nvme` excludes.
+bool draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draws draws, bool spares_nvme) {
     const std::vector<std::string> kinds{"parameters", "gradients", "optimizer", "activations"};
     const auto away = draw.one_of<std::string>({"parameters", "gradients", "optimizer"});
     std::string homes;
     bool updates_nvme = false;
     for (const auto& kind : kinds) {
-        const auto chosen = kind == away ? draw.one_of<std::string>({"host", "nvme"})
-                            : draws == Draws::tiers_by_formula
-                                ? draw.one_of<std::string>({"device", "host", "nvme"})
-                                : home(draw);
+        auto chosen = kind == away ? draw.one_of<std::string>({"host", "nvme"})
+                      : draws == Draws::tiers_by_formula
+                          ? draw.one_of<std::string>({"device", "host", "nvme"})
+                          : home(draw);
+        if (spares_nvme && kind == "optimizer") {
+            chosen = draw.one_of<std::string>({"host", "{device: 30%, host: rest}"});
+        } else if (spares_nvme && kind == "gradients") {
+            chosen = draw.one_of<std::string>({"device", "host"});
+        }
         homes += fmt::format("{}{}: {}", homes.empty() ? "" : ", ", kind, chosen);
         updates_nvme = updates_nvme || (chosen.find("nvme") != std::string::npos &&
                                         (kind == "gradients" || kind == "optimizer"));
@@ -224,9 +229,10 @@ UpdateTime draw_movement(Draw& draw, DeckText& deck, int ranks, const std::strin
     if (draw.chance(0.7)) {
         deck.set("chunk", 256 * draw.between(1, 30));
     }
+    const bool speculates = draws == Draws::tiers && draw.chance(0.3);
     bool updates_nvme = false;
     if (!nvme_folder.empty()) {
-        updates_nvme = draw_homes(draw, deck, nvme_folder, draws);
+        updates_nvme = draw_homes(draw, deck, nvme_folder, draws, speculates);
         if (draw.chance(0.4)) {
             draw_tiles(draw, deck);
         }
@@ -242,7 +248,8 @@ UpdateTime draw_movement(Draw& draw, DeckText& deck, int ranks, const std::strin
         deck.set("bucket", draw.one_of<std::int64_t>({0, 3000, 12000, 40000, 1 << 30}));
     }
     const bool has_tiers = !nvme_folder.empty();
-    const bool is_in_backward = has_tiers && draws != Draws::tiers_by_formula && draw.chance(0.4);
+    const bool is_in_backward =
+        speculates || (has_tiers && draws != Draws::tiers_by_formula && draw.chance(0.4));
     if (is_in_backward) {
         deck.set("optimizer_with_backward", "true");
     }
@@ -273,7 +280,7 @@ void draw_numerics(Draw& draw, DeckText& deck, UpdateTime updates) {
     }
     deck.section("precision");
     deck.set("lr", draw.one_of<std::string>({"1.0e-3", "1.0e-2"}));
-    if (updates == UpdateTime::in_backward_without_nvme && draw.chance(0.7)) {
+    if (updates == UpdateTime::in_backward_without_nvme && draw.chance(0.8)) {
         deck.set("clip", draw.one_of<std::string>(
                              {"{norm: 0.05, policy: speculate}", "{norm: 1.0, policy: speculate}"}));
     } else if (updates != UpdateTime::after_backward) {

@@ -8,6 +8,7 @@
 #include "layout/families/attention_window.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "layout/tensors.hpp"
+#include "spec/depths.hpp"
 #include "spec/stage_state.hpp"
 #include "spec/tile_rules.hpp"
 #include "tests/support/made_up_pairs.hpp"
@@ -344,9 +345,9 @@ void Coverage::note(const spec::RunSpec& s) {
     note("train.accumulate", s.train.is_by_layer() ? "by_layer" : "by_micro_batch");
     note("overlap.prefetch", number(s.overlap.prefetch));
     note("overlap.optimizer_prefetch", number(s.overlap.optimizer_prefetch));
-    note("overlap.optimizer_with_backward", !s.overlap.optimizer_with_backward          ? "false"
-                                            : s.optimizer.clip == spec::ClipPolicy::off ? "true"
-                                                                                        : "speculate");
+    note("overlap.optimizer_with_backward", !s.overlap.optimizer_with_backward ? "false"
+                                            : spec::speculates(s)              ? "speculate"
+                                                                               : "true");
     note("overlap.bucket", number(s.overlap.bucket_elements));
     note("recompute.kind", number(static_cast<int>(s.recompute.kind)));
     note("recompute.every", number(s.recompute.every));
