@@ -64,8 +64,9 @@ void append_summary(const Program& program, std::string& text) {
         ++kinds[to_string(op.kind)];
     }
     text += "program   " + std::string{to_string(program.variant)} + ", rank " +
-            std::to_string(program.rank) + ", " + std::to_string(program.microbatches) + " micro-batches, " +
-            std::to_string(program.ops.size()) + " ops\nops      ";
+            std::to_string(program.rank) + ", " + std::to_string(program.microbatches) + " micro-batches" +
+            (program.is_by_layer ? " by layer, " : ", ") + std::to_string(program.ops.size()) +
+            " ops\nops      ";
     for (const auto& [kind, count] : kinds) {
         text += " " + kind + " " + std::to_string(count) + ";";
     }

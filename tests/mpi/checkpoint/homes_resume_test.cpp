@@ -94,7 +94,7 @@ TEST_P(HomesResume, GoOnWithTheSameBitsFromAnyHomeToAnyOther) {
         run.run.resume = spec::Resume::never;
         run.checkpoint = {spec::Interval{.steps = 1}, 100, 0, true};
         give(run, homes);
-        // A checkpoint does not contain the order of micro-batches.
+        // A checkpoint does not depend on the order of micro-batches.
         run.train.accumulate = h % 2 == 0 ? by_layer : by_micro_batch;
         const auto saving = test::train_and_save(run, test::world(), Keep::nothing, steps);
         EXPECT_TRUE(same_bits(saving.training.losses, expected.losses));

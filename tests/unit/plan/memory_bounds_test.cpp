@@ -97,6 +97,12 @@ TEST(MemoryBounds, HoldForSettingsThatASearchKeeps) {
         run.sharding.reduce = spec::ReducePlan::each_microbatch;
         run.sharding.leases = spec::LeaseSpan::step;
     });
+    for (const auto kind : {spec::RecomputeKind::none, spec::RecomputeKind::full}) {
+        add(1, 1, 4, [&](auto& run) {
+            run.recompute.kind = kind;
+            run.train.accumulate = spec::AccumulationOrder::by_layer;
+        });
+    }
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const auto planned = planned_bytes(runs[i]);
         const auto bound = MemoryBounds{}.device_bytes(runs[i]);
