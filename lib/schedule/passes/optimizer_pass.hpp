@@ -25,7 +25,8 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 ///
 /// With overlap.optimizer_with_backward, updates and publications are in backward instead: an update follows
 /// the last op that writes the gradients or uses the parameters of its unit, so the units of the last layers
-/// come first. A chunk of several units has an update for each of them. A `copy` at the start of the step gives its inputs to the updates; step_end only sums.
+/// come first. A chunk of several units has an update for each of them. A `copy` at the start of the step
+/// gives its inputs to the updates; step_end only sums.
 ///
 /// If clipping is global, these updates are guesses: they assume that the gradient is finite and needs no
 /// clipping, and keep master weights and moments in a buffer of the host. After step_end, a second `update`
