@@ -5,12 +5,12 @@
 #include <iterator>
 #include <numeric>
 #include <optional>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "base/contract.hpp"
 #include "schedule/residency/homes.hpp"
+#include "schedule/residency/updates_in_backward.hpp"
 #include "spec/depths.hpp"
 
 namespace ziggurat::schedule {
@@ -215,95 +215,6 @@ std::deque<std::vector<UnitId>> publication_buckets(const spec::RunSpec& spec, c
         elements += size;
     }
     return buckets;
-}
-
-/// Updates of chunks, and the publications that they complete.
-struct ListedOps {
-    OpId after = -1;  ///< last op of forward and backward that must precede them
-    std::vector<Op> ops;
-};
-
-/// Last ops of forward, backward and reduction that use the parameters or write the gradient of a unit.
-///
-/// Whole units, not the ranges of an update: so the data ranks, which update different elements, list their
-/// collectives in the same order.
-class LastUses {
-  public:
-    explicit LastUses(const Program& program) {
-        for (OpId i = 0; i < program.ops.end_id(); ++i) {
-            const auto& op = program.ops[i];
-            if (op.kind == OpKind::norm) {
-                continue;  // reads gradients, which an update does not change
-            }
-            for (const auto* operands : {&op.reads, &op.writes}) {
-                for (const auto& operand : *operands) {
-                    const auto& used = program.buffers[operand.buffer];
-                    if (used.state == StateKind::parameters || used.state == StateKind::gradients) {
-                        last_[used.unit] = i;
-                    }
-                }
-            }
-        }
-    }
-
-    /// \pre an op uses the unit
-    OpId of(UnitId unit) const { return last_.at(unit); }
-
-  private:
-    std::unordered_map<int, OpId> last_;
-};
-
-/// Elements whose updates are on the host, because their moments are at home away from the device.
-class HostChunks {
-  public:
-    HostChunks(const ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
-        : state_{draft.state}, homes_{home_parts(draft.program, spec, model)} {}
-
-    bool contain(const std::vector<layout::UnitRange>& runs) const {
-        return std::ranges::any_of(runs, [&](const layout::UnitRange& run) {
-            const auto& parts = homes_[state_.units[run.unit][StateKind::first_moment]];
-            return std::ranges::any_of(parts, [&](const HomePart& part) {
-                return part.tier != spec::Tier::device && part.range.begin < run.range.end &&
-                       run.range.begin < part.range.end;
-            });
-        });
-    }
-
-  private:
-    const StateBuffers& state_;
-    std::vector<std::vector<HomePart>> homes_;
-};
-
-/// Inserts the updates and publications into backward, as early as possible. `first` begins the step.
-void list_in_backward(Program& program, Op first, std::vector<ListedOps> listed) {
-    std::ranges::stable_sort(listed, {}, &ListedOps::after);
-    std::vector<Op> ops;
-    ops.push_back(std::move(first));
-    auto next = listed.begin();
-    for (OpId i = 0; i < program.ops.end_id(); ++i) {
-        ops.push_back(std::move(program.ops[i]));
-        for (; next != listed.end() && next->after == i; ++next) {
-            std::ranges::move(next->ops, std::back_inserter(ops));
-        }
-    }
-    ZG_ENSURES(next == listed.end());
-    program.ops = std::move(ops);
-}
-
-/// Returns the ranges of a chunk by update: all in one, or for updates in backward one for each unit.
-///
-/// The gradients of units are complete at different times. The updates of a unit are then in the order of its
-/// elements, in which a save writes state that passes from NVMe.
-std::vector<std::vector<layout::UnitRange>> ranges_of_updates(std::vector<layout::UnitRange> chunk,
-                                                              bool is_by_unit) {
-    if (!is_by_unit) {
-        return {std::move(chunk)};
-    }
-    std::vector<std::vector<layout::UnitRange>> by_unit;
-    for (auto& range : chunk) {
-        by_unit.push_back({std::move(range)});
-    }
-    return by_unit;
 }
 
 }  // namespace

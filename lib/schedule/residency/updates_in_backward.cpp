@@ -1,0 +1,68 @@
+#include "schedule/residency/updates_in_backward.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::schedule {
+
+LastUses::LastUses(const Program& program) {
+    for (OpId i = 0; i < program.ops.end_id(); ++i) {
+        const auto& op = program.ops[i];
+        if (op.kind == OpKind::norm) {
+            continue;  // reads gradients, which an update does not change
+        }
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                const auto& used = program.buffers[operand.buffer];
+                if (used.state == StateKind::parameters || used.state == StateKind::gradients) {
+                    last_[used.unit] = i;
+                }
+            }
+        }
+    }
+}
+
+HostChunks::HostChunks(const ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
+    : state_{draft.state}, homes_{home_parts(draft.program, spec, model)} {}
+
+bool HostChunks::contain(const std::vector<layout::UnitRange>& runs) const {
+    return std::ranges::any_of(runs, [&](const layout::UnitRange& run) {
+        const auto& parts = homes_[state_.units[run.unit][StateKind::first_moment]];
+        return std::ranges::any_of(parts, [&](const HomePart& part) {
+            return part.tier != spec::Tier::device && part.range.begin < run.range.end &&
+                   run.range.begin < part.range.end;
+        });
+    });
+}
+
+void list_in_backward(Program& program, Op first, std::vector<ListedOps> listed) {
+    std::ranges::stable_sort(listed, {}, &ListedOps::after);
+    std::vector<Op> ops;
+    ops.push_back(std::move(first));
+    auto next = listed.begin();
+    for (OpId i = 0; i < program.ops.end_id(); ++i) {
+        ops.push_back(std::move(program.ops[i]));
+        for (; next != listed.end() && next->after == i; ++next) {
+            std::ranges::move(next->ops, std::back_inserter(ops));
+        }
+    }
+    ZG_ENSURES(next == listed.end());
+    program.ops = std::move(ops);
+}
+
+std::vector<std::vector<layout::UnitRange>> ranges_of_updates(std::vector<layout::UnitRange> chunk,
+                                                              bool is_by_unit) {
+    if (!is_by_unit) {
+        return {std::move(chunk)};
+    }
+    std::vector<std::vector<layout::UnitRange>> by_unit;
+    for (auto& range : chunk) {
+        by_unit.push_back({std::move(range)});
+    }
+    return by_unit;
+}
+
+}  // namespace ziggurat::schedule
