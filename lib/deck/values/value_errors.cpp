@@ -189,7 +189,9 @@ void refuse_nul(const std::string& path, const Node& node, Diagnostics& found) {
 
 bool is_bare_boolean(const Row& row, const Node& node) {
     constexpr std::array booleans{"true", "false", "yes", "no", "on", "off"};
+    // On the command line, the shell has removed quotes: run.dir=off names a folder.
     return row.type == Type::path && node.kind == NodeKind::scalar && !node.is_quoted &&
+           node.at.file != command_line_name &&
            std::ranges::find(booleans, in_small_letters(node.text)) != booleans.end();
 }
 

@@ -123,8 +123,9 @@ def roll_back(chosen):
     equivalence.write_text(place.folder / "prose.txt")
     settings = ["data.train=[{format: text, path: poisoned.txt, weight: [[0, 1], [36, 0.5]]}, "
                 "{format: text, path: prose.txt, weight: [[0, 0], [36, 1.5]]}]", "data.shuffle=false", f"data.seq={SEQ}",
-                "train.global_batch=4", "train.micro_batch=1", "schedule.kind=constant", "optimizer.lr=6.0e-3",
-                "optimizer.clip.policy=off", "train.spikes={action: roll_back, window: 16, z: 8}", "checkpoint.every=8 steps"]
+                "train.global_batch=4", "train.micro_batch=1", "schedule.kind=constant", "optimizer.lr=3.0e-3",
+                "optimizer.clip.policy=off", "train.spikes={action: roll_back, window: 16, z: 20}", "checkpoint.every=8 steps",
+                "precision.compute=fp32"]
     printed = "".join(place.train("run", 1, *settings, f"train.steps={steps}") for steps in (34, 38, 44))
     run = place.folder / "run"
     expect([row["from_step"] for row in rows_of(run, "roll_back")] == [31], f"rollbacks {rows_of(run, 'roll_back')}")
