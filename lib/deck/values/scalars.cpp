@@ -262,7 +262,7 @@ std::optional<DeckValue> read_value(const Row& row,
         refuse_nul(path, node, found);
         return std::nullopt;
     }
-    auto data = is_bare_boolean(row, node) ? Parsed{} : read_data(row, node);
+    auto data = is_bare_boolean(row, path, node) ? Parsed{} : read_data(row, node);
     if (!data) {
         refuse_form(row, path, node, found);
         return std::nullopt;

@@ -187,11 +187,11 @@ void refuse_nul(const std::string& path, const Node& node, Diagnostics& found) {
                 "names of files end there, and so do texts", "Remove it.");
 }
 
-bool is_bare_boolean(const Row& row, const Node& node) {
+bool is_bare_boolean(const Row& row, const std::string& path, const Node& node) {
     constexpr std::array booleans{"true", "false", "yes", "no", "on", "off"};
-    // On the command line, the shell has removed quotes: run.dir=off names a folder.
-    return row.type == Type::path && node.kind == NodeKind::scalar && !node.is_quoted &&
-           node.at.file != command_line_name &&
+    const bool is_whole_override =
+        node.at.file == command_line_name && node.at.column == static_cast<int>(path.size()) + 2;
+    return row.type == Type::path && node.kind == NodeKind::scalar && !node.is_quoted && !is_whole_override &&
            std::ranges::find(booleans, in_small_letters(node.text)) != booleans.end();
 }
 
@@ -261,7 +261,7 @@ void refuse_form(const Row& row, const std::string& path, const Node& given, Dia
     const std::string meant = guess.empty() ? guess : fmt::format("Did you mean {}? ", in_quotes(guess));
     const auto reason = row.type == Type::path && is_scalar && is_below_home(node.text)
                             ? "only shells expand '~' to the home folder"
-                        : is_bare_boolean(row, given)
+                        : is_bare_boolean(row, path, given)
                             ? "YAML reads it as true or false, unless it is in quotes"
                         : row.type == Type::home && node.kind == NodeKind::map ? no_home_reason(node)
                         : row.type == Type::interval && !is_scalar             ? no_interval_reason(node)

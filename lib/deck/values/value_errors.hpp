@@ -22,7 +22,11 @@ bool has_nul(const Node& node);
 void refuse_nul(const std::string& path, const Node& node, Diagnostics& found);
 
 /// Returns true for a path such as `yes` without quotes, which YAML reads as true or false.
-bool is_bare_boolean(const Row& row, const Node& node);
+///
+/// Returns false for the whole value of an override: in `run.dir=off`, the shell has removed quotes.
+///
+/// \param path  path of the key, such as `run.dir`
+bool is_bare_boolean(const Row& row, const std::string& path, const Node& node);
 
 /// Returns true if `path` begins with `~`, which only shells expand.
 bool is_below_home(std::string_view path);

@@ -129,7 +129,7 @@ def types(chosen):
                         ('model.init={from: hf, path: "model\\0/x"}', "model.init.path has the character NUL"),
                         ('tiers={home: {optimizer: nvme}, nvme: {paths: [".\\0/x"]}}', "tiers.nvme.paths has the character NUL"),
                         ("data.tokenizer={kind: bytes, path: yes}", "data.tokenizer.path = 'yes' is not a path"),
-                        ("run.dir=on", "run.dir = 'on' is not a path")):
+                        ("run={dir: on}", "run.dir = 'on' is not a path")):
         place.refuses(2, part, "check", place.deck, extra)
     (place.folder / "odd.yaml").write_text('include: ["a\\0b"]\n' + deck)
     place.refuses(2, "odd.yaml:1:11: include has the character NUL", "check", "odd.yaml")
