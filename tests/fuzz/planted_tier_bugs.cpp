@@ -82,7 +82,7 @@ void leave_a_page(Program&, Op& op) {
     }
 }
 
-bool is_guess(const Program& program, const Op& op) {
+bool is_speculative(const Program& program, const Op& op) {
     return op.kind == OpKind::update && program.find_write(op, schedule::Role::undo) != nullptr;
 }
 
@@ -95,7 +95,7 @@ constexpr std::array bugs = {
     PlantedBug{"AnEvictionIsSkipped", is_eviction, forget},
     PlantedBug{"AFetchIsIssuedOneOpTooEarly", is_fetch_of_a_change, fetch_before_the_change},
     PlantedBug{"APageIsStale", is_transfer_of_pages, leave_a_page},
-    PlantedBug{"AGuessIsSkipped", is_guess, forget},
+    PlantedBug{"ASpeculativeUpdateIsSkipped", is_speculative, forget},
     PlantedBug{"ACommitIsSkipped", is_commit, forget},
 };
 

@@ -132,16 +132,16 @@ void speculation_is_in_memory(const Resolution& at) {
             return of.open.optimizer || of.open.gradients || (updates_parameters && of.open.parameters);
         });
     if (spec::speculates(at.run) && (is_on_nvme || may_go_there)) {
-        at.found.error(
-            at.values.location("optimizer.clip.policy"),
-            fmt::format("optimizer.clip.policy = speculate with a home of {} that "
-                        "{} on nvme",
-                        updates_parameters ? "optimizer state, gradients or fp32 parameters"
-                                           : "optimizer state or gradients",
-                        is_on_nvme ? "is" : "may be"),
-            "a guess is committed or repeated after backward, which would read and write its state there a "
-            "second time",
-            "Use policy: previous_norm or off, or homes on the host.");
+        at.found.error(at.values.location("optimizer.clip.policy"),
+                       fmt::format("optimizer.clip.policy = speculate with a home of {} that "
+                                   "{} on nvme",
+                                   updates_parameters ? "optimizer state, gradients or fp32 parameters"
+                                                      : "optimizer state or gradients",
+                                   is_on_nvme ? "is" : "may be"),
+                       "a speculative update is committed or repeated after backward, which would read and "
+                       "write its state there a "
+                       "second time",
+                       "Use policy: previous_norm or off, or homes on the host.");
     }
 }
 

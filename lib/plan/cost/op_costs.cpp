@@ -124,7 +124,7 @@ class OpCosts {
         return rates_.op_overhead + bytes / rate;
     }
 
-    /// Returns the seconds of a commit after a right guess, which only publishes the parameters.
+    /// Returns the seconds of a commit that only publishes the parameters.
     double of_commit(const Op& op) const {
         double bytes = 0;
         for (const auto& operand : op.writes) {

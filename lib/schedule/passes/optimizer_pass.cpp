@@ -19,8 +19,8 @@ namespace {
 /// Part of the update of a chunk.
 enum class UpdatePart {
     whole,
-    guess,  ///< assumes that the gradient needs no clipping; keeps the state before it
-    commit  ///< undoes and repeats the guess if it was wrong; publishes the parameters
+    speculative,  ///< assumes that the gradient needs no clipping; keeps the state before it
+    commit        ///< undoes and repeats the update if the assumption was wrong; publishes the parameters
 };
 
 class UpdateWriter {
@@ -29,9 +29,9 @@ class UpdateWriter {
         : draft_{draft}, spec_{spec}, model_{model}, inputs_{draft.program.trainer_buffers.update_inputs} {
         if (spec::speculates(spec)) {
             auto made = draft.program.buffers[inputs_];
-            made.name = "inputs of guesses";
+            made.name = "inputs of speculative updates";
             made.lifetime = Lifetime::transient;
-            guess_inputs_ = draft.program.add_buffer(std::move(made));
+            speculative_inputs_ = draft.program.add_buffer(std::move(made));
         }
     }
 
@@ -62,7 +62,7 @@ class UpdateWriter {
         op.lane = program.lane(Engine::step_end);
         op.reads.push_back(whole(program, program.trainer_buffers.exact_sums, Role::exact_sums));
         op.reads.push_back(whole(program, program.trainer_buffers.step_inputs, Role::step_inputs));
-        if (!spec_.overlap.optimizer_with_backward || guess_inputs_ >= 0) {
+        if (!spec_.overlap.optimizer_with_backward || speculative_inputs_ >= 0) {
             op.writes.push_back(whole(program, inputs_, Role::update_inputs));
         }
         // A rank without its own gradients waits only for the losses of its passes.
@@ -81,16 +81,16 @@ class UpdateWriter {
 
     /// Updates a chunk, or the part of a chunk that belongs to one unit.
     ///
-    /// \param undo  buffer for the state before a guess; -1 for a whole update
+    /// \param undo  buffer for the state before a speculative update; -1 for a whole update
     Op update(int chunk, const std::vector<layout::UnitRange>& runs, UpdatePart part, BufferId undo = -1) {
         auto& program = draft_.program;
         Op op;
         op.kind = OpKind::update;
         op.chunk = chunk;
         op.label =
-            (part == UpdatePart::guess    ? "guess of chunk "
-             : part == UpdatePart::commit ? "commit of chunk "
-                                          : "update of chunk ") +
+            (part == UpdatePart::speculative ? "speculative update of chunk "
+             : part == UpdatePart::commit    ? "commit of chunk "
+                                             : "update of chunk ") +
             std::to_string(chunk) +
             (spec_.overlap.optimizer_with_backward ? ", " + model_.table.units[runs.front().unit].name : "");
         std::int64_t undo_offset = 0;
@@ -107,25 +107,25 @@ class UpdateWriter {
             both(model_.has_master ? state[StateKind::master] : parameters, Role::master);
             both(state[StateKind::first_moment], Role::first_moment);
             both(state[StateKind::second_moment], Role::second_moment);
-            if (spec_.train.average.is_on() && part != UpdatePart::guess) {
+            if (spec_.train.average.is_on() && part != UpdatePart::speculative) {
                 both(state[StateKind::average], Role::average);
             }
-            if (model_.has_master && part != UpdatePart::guess) {
+            if (model_.has_master && part != UpdatePart::speculative) {
                 op.writes.push_back({parameters, Role::parameters, {run_in(parameters, range)}});
             }
             if (part != UpdatePart::whole) {
                 const ByteRange before{undo_offset, undo_bytes(range)};
-                auto& operands = part == UpdatePart::guess ? op.writes : op.reads;
+                auto& operands = part == UpdatePart::speculative ? op.writes : op.reads;
                 operands.push_back({undo, Role::undo, {before}});
                 undo_offset += before.bytes;
             }
         }
-        const auto inputs = part == UpdatePart::guess ? guess_inputs_ : inputs_;
+        const auto inputs = part == UpdatePart::speculative ? speculative_inputs_ : inputs_;
         op.reads.push_back(whole(program, inputs, Role::update_inputs));
         return op;
     }
 
-    /// Adds a buffer for the state of a chunk before a guess: master weights and moments of each range.
+    /// Adds a buffer for master weights and moments of each range before a speculative update.
     BufferId add_undo(int chunk, const std::vector<layout::UnitRange>& runs) {
         Buffer made;
         made.name = "undo of chunk " + std::to_string(chunk);
@@ -171,7 +171,7 @@ class UpdateWriter {
     /// Three fp32 values of each element: master weight and moments.
     static std::int64_t undo_bytes(layout::ElementRange range) { return 3 * 4 * range.size(); }
 
-    BufferId inputs_of_backward() const { return guess_inputs_ >= 0 ? guess_inputs_ : inputs_; }
+    BufferId inputs_of_backward() const { return speculative_inputs_ >= 0 ? speculative_inputs_ : inputs_; }
 
     std::unordered_set<int> buffers_written_as(Role role) const {
         std::unordered_set<int> made;
@@ -194,8 +194,8 @@ class UpdateWriter {
     ProgramBuilder& draft_;
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
-    BufferId inputs_;             ///< of updates after step_end, or of all updates
-    BufferId guess_inputs_ = -1;  ///< the same for guesses; -1: no update is a guess
+    BufferId inputs_;                   ///< of updates after step_end, or of all updates
+    BufferId speculative_inputs_ = -1;  ///< the same for speculative updates; -1: no update is speculative
 };
 
 /// Returns buckets of consecutive units, in order of first use; one collective publishes a bucket.
@@ -249,7 +249,7 @@ void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const Mode
             const OpId after = uses ? uses->of(runs.front().unit) : OpId{-1};
             if (speculates && on_host->contain(runs)) {
                 const auto undo = writer.add_undo(k, runs);
-                in_backward.push_back({after, {writer.update(k, runs, UpdatePart::guess, undo)}});
+                in_backward.push_back({after, {writer.update(k, runs, UpdatePart::speculative, undo)}});
                 at_end.push_back({-1, {writer.update(k, runs, UpdatePart::commit, undo)}});
             } else {
                 (is_in_backward ? in_backward : at_end)

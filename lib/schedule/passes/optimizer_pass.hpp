@@ -28,11 +28,11 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 /// come first. A chunk of several units has an update for each of them. A `copy` at the start of the step
 /// gives its inputs to the updates; step_end only sums.
 ///
-/// If clipping is global, these updates are guesses: they assume that the gradient is finite and needs no
+/// If clipping is global, these updates are speculative: they assume that the gradient is finite and needs no
 /// clipping, and keep master weights and moments in a buffer of the host. After step_end, a second `update`
-/// of each chunk, its commit, publishes the parameters; where the guess was wrong, it first takes the kept
-/// state back and repeats the update with the clip factor, or leaves it out. Chunks at home on the device are
-/// updated after step_end.
+/// of each chunk, its commit, publishes the parameters; where the assumption was wrong, it first takes the
+/// kept state back and repeats the update with the clip factor, or leaves it out. Chunks at home on the
+/// device are updated after step_end.
 ///
 /// Source: Liao et al., "Adding NVMe SSDs to Enable and Accelerate 100B Model Fine-tuning on a Single GPU"
 ///         (Fuyou), 2024, section 4.2 (optimizer concurrent with backward); Lian et al., "SuperOffload", 2025

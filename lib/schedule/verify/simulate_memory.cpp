@@ -177,7 +177,7 @@ void SimulatedWorld::check_read(int rank, OpId op, int step, const Operand& oper
                               reader.kind == OpKind::update || reader.purpose == Purpose::parameters ||
                               reader.purpose == Purpose::secondary;
             const bool changes = program(rank).variant == Variant::train;
-            // A commit follows the guess that has changed the state, but not the average.
+            // A commit follows the speculative update that has changed the state, but not the average.
             const bool is_commit = program(rank).find_read(reader, Role::undo) != nullptr;
             const int wanted = step + (is_commit && described.state != StateKind::average ? 1 : 0);
             if (uses && changes && described.state != StateKind::gradients && content.step != wanted &&

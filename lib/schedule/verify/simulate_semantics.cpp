@@ -31,7 +31,7 @@ const Content content_at(const Pieces& pieces, std::int64_t offset) {
     return {};
 }
 
-/// Returns the master weights in the state that a guess has kept.
+/// Returns the master weights in the state that a speculative update has kept.
 Pieces first_third(const Pieces& all) {
     const auto end = bytes_of(all) / 3;
     Pieces some;
@@ -146,7 +146,7 @@ std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const 
     return values;
 }
 
-/// Returns master weights and moments of a unit as a guess has read them, one after the other.
+/// Returns master weights, then moments of a unit as a speculative update has read them.
 Pieces SimulatedWorld::state_before(int rank, OpId op, int step, int unit, const Found& found) {
     const auto& done = op_of(rank, op);
     Pieces all;
@@ -198,7 +198,8 @@ std::vector<Pieces> SimulatedWorld::updated(int rank, OpId op, int step, const F
             source.base_kind = described.state;
         }
     }
-    // A commit gives the state that a right guess has given; both begin with the state before the guess.
+    // A commit gives the state that a right speculative update has given; both begin with the state before
+    // it.
     for (std::size_t i = 0; i < undone.size(); ++i) {
         sources[units.at(i)].base = &undone[i];
     }

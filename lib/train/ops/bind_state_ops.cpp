@@ -115,7 +115,7 @@ Action bind_update_as(const StateContext& context, const Op& op) {
     if (!kept.empty()) {
         return {.run = [pieces = std::move(pieces), adamw, step, &stream = context.stream] {
             for (const auto& piece : pieces) {
-                guess(stream, adamw, step, piece);
+                speculate(stream, adamw, step, piece);
             }
         }};
     }

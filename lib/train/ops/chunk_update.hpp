@@ -12,7 +12,7 @@ namespace ziggurat::train {
 
 using kernels::VectorAddress;
 
-/// Master weights and moments before a guess.
+/// Master weights and moments before a speculative update.
 struct UndoVectors {
     VectorAddress<float> master;
     VectorAddress<float> first_moment;
@@ -69,10 +69,10 @@ inline void copy_state(const device::Stream& stream, VectorAddress<float> from, 
 
 /// Keeps the state of a piece and updates it, block by block, so that the update finds it in the cache.
 template <class T, class G>
-void guess(const device::Stream& stream,
-           const kernels::AdamW& adamw,
-           const StepAddress& step,
-           const UpdatePiece<T, G>& piece) {
+void speculate(const device::Stream& stream,
+               const kernels::AdamW& adamw,
+               const StepAddress& step,
+               const UpdatePiece<T, G>& piece) {
     constexpr std::int64_t block = 1 << 15;
     for (std::int64_t begin = 0; begin < piece.master.size(); begin += block) {
         const auto part = part_of(piece, begin, std::min(block, piece.master.size() - begin));
@@ -83,7 +83,7 @@ void guess(const device::Stream& stream,
     }
 }
 
-/// Publishes a piece; takes it back first, and repeats its update, if the guess was wrong.
+/// Publishes a piece; takes it back first, and repeats its update, if the assumption was wrong.
 ///
 /// On the host only, because it reads `inputs`, the step's inputs, when the op runs.
 template <class T, class G>

@@ -44,12 +44,12 @@ def same_bits_in_every_tier(chosen):
 
 def a_speculation_has_the_bits_of_global_clipping(chosen):
     place = Place(chosen, "speculation")
-    # Weights grow until steps are not finite, whose guesses are undone; before, guesses are repeated.
+    # Weights grow until steps are not finite, whose updates are undone; before, updates are repeated.
     unstable = UNSTABLE
     for name, code, more in (("clipped", 0, []), ("not_finite", 5, unstable)):
         skipped = set()
         for kind, *settings in (("global", "optimizer.clip={norm: 0.3}"),
-                                ("guessed", IN_BACKWARD, "optimizer.clip={norm: 0.3, policy: speculate}",
+                                ("speculative", IN_BACKWARD, "optimizer.clip={norm: 0.3, policy: speculate}",
                                  "tiers.home.gradients=host"),
                                 ("shares", IN_BACKWARD, "optimizer.clip={norm: 0.3, policy: speculate}",
                                  "tiers.home.optimizer={device: 40%, host: rest}", "sharding.zero=3")):
@@ -62,7 +62,7 @@ def a_speculation_has_the_bits_of_global_clipping(chosen):
         expect(len(skipped) == 1, f"{name}: skipped {skipped}")
         counts = skipped.pop()
         expect((counts[-1] > 0) == (name == "not_finite") and counts[1] == 0, f"{name}: skipped {counts}")
-    say("guesses that are undone or repeated give the bits of global clipping")
+    say("updates that are undone or repeated give the bits of global clipping")
 
 
 def a_resume_clips_by_the_norm_before_it(chosen):

@@ -205,28 +205,28 @@ TEST(OptimizerPass, GivesTheInputsToUpdatesInBackwardBeforeTheStep) {
     EXPECT_FALSE(first.waits_for_previous_step.empty()) << "the updates of the previous step read them";
 }
 
-TEST(OptimizerPass, GuessesInBackwardAndCommitsAfterTheNormIsKnown) {
+TEST(OptimizerPass, SpeculatesInBackwardAndCommitsAfterTheNormIsKnown) {
     auto spec = sharded(1, 1, 1);
     spec.precision.compute = spec::DType::bf16;
     spec.overlap.optimizer_with_backward = true;
     spec.tiers.optimizer = {0.5, 0.5, 0};
     const auto program = build_program(spec, 0, Variant::train);
     const auto end = test::index_of(program, "norm and clip factor");
-    std::map<std::pair<int, int>, int> guesses, commits, wholes;  // by chunk and unit: index
+    std::map<std::pair<int, int>, int> speculative, commits, wholes;  // by chunk and unit: index
     for (OpId i = 0; i < program.ops.end_id(); ++i) {
         const auto& op = program.ops[i];
         if (op.kind == OpKind::update) {
-            (program.find_write(op, Role::undo) != nullptr  ? guesses
+            (program.find_write(op, Role::undo) != nullptr  ? speculative
              : program.find_read(op, Role::undo) != nullptr ? commits
                                                             : wholes)[{
                 op.chunk, program.buffers[of_role(op.writes, Role::first_moment).at(0).buffer].unit}] = i;
         }
     }
-    ASSERT_FALSE(guesses.empty());
+    ASSERT_FALSE(speculative.empty());
     ASSERT_FALSE(wholes.empty());
-    for (const auto& [chunk, guess] : guesses) {
-        const auto& op = program.ops[OpId{guess}];
-        EXPECT_LT(guess, end);
+    for (const auto& [chunk, index] : speculative) {
+        const auto& op = program.ops[OpId{index}];
+        EXPECT_LT(index, end);
         EXPECT_GT(commits.at(chunk), end);
         EXPECT_EQ(program.lanes[op.lane].engine, Engine::host_optimizer);
         EXPECT_EQ(program.find_write(op, Role::parameters), nullptr);
@@ -240,7 +240,7 @@ TEST(OptimizerPass, GuessesInBackwardAndCommitsAfterTheNormIsKnown) {
     }
     for (const auto& [chunk, whole] : wholes) {
         EXPECT_GT(whole, end) << "state on the device is updated when the norm is known";
-        EXPECT_FALSE(guesses.contains(chunk));
+        EXPECT_FALSE(speculative.contains(chunk));
     }
 }
 
