@@ -485,6 +485,10 @@ struct Tiers {
     Movement movement = Movement::fixed;
     std::int64_t chunk_elements = 0;
     std::vector<TileRule> tiles;  ///< the first rule that matches a tensor applies; empty: no tiles
+    /// Reduced gradients take the place of the parameters, which backward no longer needs.
+    bool reuse = false;
+    /// The embedding's lookup and its gradient run on the host; only activations cross the link.
+    bool embedding_on_host = false;
 
     bool operator==(const Tiers&) const = default;
 };
@@ -504,6 +508,22 @@ struct Overlap {
 
 enum class RecomputeKind { none, selective, full };
 
+/// What becomes of an activation between forward and backward.
+enum class ActivationFate {
+    keep,       ///< stays in the device tier
+    host,       ///< is swapped to the host
+    nvme,       ///< is swapped to NVMe
+    recompute,  ///< is dropped, and backward computes it again
+};
+
+/// Fate of the activations whose names `unit.value` match a pattern.
+struct FateRule {
+    std::string match;
+    ActivationFate fate = ActivationFate::keep;
+
+    bool operator==(const FateRule&) const = default;
+};
+
 struct Recompute {
     RecomputeKind kind = RecomputeKind::none;
     int every = 1;  ///< units between checkpoints
@@ -511,6 +531,8 @@ struct Recompute {
     bool split = false;
     /// `kind` is left to the planner, and `split` follows it: plan::choose_homes fills them in.
     bool is_auto = false;
+    /// The first rule that matches an activation applies; others follow `kind` and the home of activations.
+    std::vector<FateRule> fates;
 
     bool operator==(const Recompute&) const = default;
 };

@@ -24,7 +24,7 @@ namespace {
 
 constexpr double report_seconds = 30;
 /// Starts that take less time are not checked: they cost nothing.
-constexpr double quick_start_seconds = 1;
+constexpr double quick_start_seconds = 0.5;
 constexpr auto pause_of_rank = std::chrono::milliseconds{50};
 constexpr int max_pauses = 20;
 
