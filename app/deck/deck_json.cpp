@@ -117,7 +117,7 @@ Json layout_json(const spec::RunSpec& run) {
             {"threads", parallel.threads},
             {"tensor", parallel.tensor},
             {"context", parallel.context},
-            {"data", parallel.data},
+            {"data", parallel.sequence_groups()},
             {"pipeline", parallel.stages},
             {"spans",
              {{"parameters", run.sharding.parameters},

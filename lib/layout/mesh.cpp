@@ -11,11 +11,13 @@ Mesh::Mesh(const spec::Parallel& parallel) : ranks_{parallel.ranks} {
     degrees_[spec::Axis::pipeline] = parallel.stages;
     int stride = 1;
     ZG_EXPECTS(parallel.order.size() == degrees_.size());
+    ZG_EXPECTS(parallel.data % parallel.context == 0);
     for (const auto axis : parallel.order) {
         ZG_EXPECTS(strides_[axis] == 0);
         strides_[axis] = stride;
-        stride *= degrees_[axis];
+        stride *= axis == spec::Axis::context ? 1 : degrees_[axis];
     }
+    strides_[spec::Axis::context] = strides_[spec::Axis::data];
     ZG_EXPECTS(stride == ranks_);
 }
 

@@ -1,4 +1,4 @@
-/// Ranks as points of a mesh with the axes tensor, context, data and pipeline.
+/// Ranks as points of a mesh with the axes tensor, data and pipeline. Context is the inner part of data.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,12 @@
 namespace ziggurat::layout {
 
 /// Maps ranks to coordinates. Pure arithmetic: it creates no communicator.
+///
+/// Consecutive coordinates of the data axis are the context ranks of the same sequences. So the groups of
+/// Axis::context are parts of those of Axis::data.
 class Mesh {
   public:
-    /// \pre the product of the degrees is parallel.ranks; order names each axis once
+    /// \pre tensor * data * stages is parallel.ranks; order names each axis once; context divides data
     explicit Mesh(const spec::Parallel& parallel);
 
     int ranks() const noexcept { return ranks_; }

@@ -1,18 +1,20 @@
 #include "layout/workspaces.hpp"
 
 #include "base/contract.hpp"
+#include "layout/context_heads.hpp"
 #include "layout/cuda_workspaces.hpp"
-#include "layout/families/family.hpp"
 #include "layout/host_workspaces.hpp"
 
 namespace ziggurat::layout {
 
 AttentionSizes attention_sizes(const spec::RunSpec& run) {
-    const auto tensor = run.parallel.tensor;
+    auto parallel = run.parallel;
+    parallel.context = exchanges_heads(parallel) ? parallel.context : 1;
+    const auto heads = context_heads(run.model, parallel, true);
     return {.batch = run.train.micro_batch,
             .seq = run.data.seq,
-            .heads = run.model.heads / tensor,
-            .kv_heads = local_kv_heads(run.model, tensor),
+            .heads = heads.part_heads(),
+            .kv_heads = heads.part_kv_heads(),
             .head_dim = run.model.head_dim,
             .any_order = run.precision.attention_backward == spec::AttentionBackward::fast};
 }

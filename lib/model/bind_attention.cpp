@@ -4,6 +4,7 @@
 #include "kernels/norm/head_norm.hpp"
 #include "kernels/rope.hpp"
 #include "layout/cache/kv_cache.hpp"
+#include "layout/context_heads.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -24,27 +25,34 @@ float scale_of(const spec::Model& model) {
 /// Returns the shape of an op; with a KV cache, its rows are one sequence.
 ///
 /// \param elements  number of elements of qkv on this rank
+/// \param context   context ranks that divide the heads, or 1
 template <class T>
-kernels::AttentionShape shape_of(const Binder<T>& binder, const Operands& use, std::int64_t elements) {
+kernels::AttentionShape shape_of(const Binder<T>& binder,
+                                 const Operands& use,
+                                 std::int64_t elements,
+                                 int context) {
     const auto& spec = binder.spec();
-    const auto tensor = spec.parallel.tensor;
+    auto heads = layout::context_heads(spec.model, spec.parallel, true);
+    heads.ranks = context;
     kernels::AttentionShape shape{};
-    shape.heads = spec.model.heads / tensor;
-    shape.kv_heads = layout::local_kv_heads(spec.model, tensor);
-    shape.first_head = binder.first_of_slice(spec.model.heads);
+    shape.heads = heads.part_heads();
+    shape.kv_heads = heads.part_kv_heads();
+    shape.first_head = binder.first_of_slice(spec.model.heads) +
+                       (context > 1 ? binder.context_rank() * heads.part_heads() : 0);
     shape.head_dim = spec.model.head_dim;
     shape.scale = scale_of(spec.model);
     shape.score_cap = static_cast<float>(spec.model.softcap.attention);
     shape.any_order = spec.precision.attention_backward == spec::AttentionBackward::fast;
     const auto rows = elements / ((shape.heads + 2 * shape.kv_heads) * shape.head_dim);
-    shape.seq = use.cache().sequences > 0 ? rows : spec.data.seq;
+    const auto positions = context > 1 ? spec.data.seq : spec.data.seq / spec.parallel.context;
+    shape.seq = use.cache().sequences > 0 ? rows : positions;
     shape.batch = rows / shape.seq;
     return shape;
 }
 
 template <class T>
 Kernel bind_cached_attention(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
-    const auto shape = shape_of(binder, use, use.in<T>(Role::input).size());
+    const auto shape = shape_of(binder, use, use.in<T>(Role::input).size(), 1);
     const auto& cache = use.cache();
     const auto table = use.in<std::int32_t>(phase.window > 0 ? Role::window_page_table : Role::page_table)
                            .template reshaped<2>({cache.sequences, cache.pages_per_sequence});
@@ -74,7 +82,7 @@ Kernel bind_attention(Binder<T>& binder,
         return bind_cached_attention(binder, phase, use);
     }
     const auto stream = binder.stream();
-    const auto shape = shape_of(binder, use, use.in<T>(Role::input).size());
+    const auto shape = shape_of(binder, use, use.in<T>(Role::input).size(), binder.context_of_heads(use));
     const auto out_width = shape.heads * shape.head_dim;
     const auto qkv_width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto qkv = use.matrix_in<T>(Role::input, qkv_width);
@@ -133,7 +141,7 @@ Kernel bind_rope(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
     const bool is_backward = use.op().direction == Direction::backward;
     const auto elements = use.out<T>(is_backward ? Role::d_input : Role::output);
-    const auto shape = shape_of(binder, use, elements.size());
+    const auto shape = shape_of(binder, use, elements.size(), 1);
     const auto width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto direction = is_backward ? kernels::RopeDirection::backward : kernels::RopeDirection::forward;
     const auto& model = binder.spec().model;

@@ -13,7 +13,7 @@ Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, Operands& u
     const auto width = binder.spec().model.hidden;
     const auto tokens = use.in<std::int32_t>(Role::tokens);
     const auto positions = use.in<std::int32_t>(Role::positions);
-    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, -1, dropout_embedding);
+    const auto dropout = binder.dropout(use, phase.has_dropout, -1, dropout_embedding);
     const auto vocab = binder.spec().model.vocab_padded;
     const auto first = binder.first_of_slice(vocab);
     const auto factor = binder.embedding_factor();

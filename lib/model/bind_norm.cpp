@@ -18,14 +18,15 @@ template <class T>
 std::int64_t first_row(const Binder<T>& binder, const layout::Phase& phase) {
     const auto& spec = binder.spec();
     const bool is_slice = phase.writes.front().wanted == layout::Placement::split_tokens;
-    return is_slice ? binder.first_of_slice(spec.train.micro_batch * spec.data.seq) : 0;
+    return is_slice ? binder.first_of_slice(spec.train.micro_batch * (spec.data.seq / spec.parallel.context))
+                    : 0;
 }
 
 /// Returns the dropout of the branch with its constant factor, which also applies outside of training.
 template <class T>
 kernels::Dropout dropout_of_branch(
     const Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use, int site) {
-    auto made = use.dropout(binder.spec(), phase.has_dropout, unit.layer, site, first_row(binder, phase));
+    auto made = binder.dropout(use, phase.has_dropout, unit.layer, site, first_row(binder, phase));
     made.factor = static_cast<float>(phase.branch_factor);
     return made;
 }

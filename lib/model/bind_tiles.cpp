@@ -92,7 +92,7 @@ Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, Operan
     const bool is_forward =
         use.op().direction == Direction::forward || use.op().direction == Direction::recompute;
     const bool drops = phase.has_dropout && !(is_forward && is_tile);
-    const auto dropout = use.dropout(binder.spec(), drops, -1, dropout_embedding);
+    const auto dropout = binder.dropout(use, drops, -1, dropout_embedding);
     const auto factor = binder.embedding_factor();
     if (is_forward && is_tile) {
         return

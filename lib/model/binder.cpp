@@ -4,6 +4,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "layout/context_heads.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
@@ -16,8 +17,27 @@ template <class T>
 Binder<T>::Binder(const spec::RunSpec& spec,
                   const layout::FamilyTable& table,
                   int tensor_rank,
+                  int context_rank,
                   const device::Stream& stream)
-    : spec_{spec}, table_{table}, tensor_rank_{tensor_rank}, stream_{stream} {}
+    : spec_{spec}, table_{table}, tensor_rank_{tensor_rank}, context_rank_{context_rank}, stream_{stream} {}
+
+template <class T>
+kernels::Dropout Binder<T>::dropout(
+    Operands& use, bool has_dropout, int layer, int site, std::int64_t first_row) const {
+    auto made = use.dropout(spec_, has_dropout, layer, site);
+    if (made.probability > 0) {
+        made.sequence = spec_.data.seq / spec_.parallel.context;
+        made.first_row = first_row;
+        made.first_position = made.sequence * context_rank_;
+    }
+    return made;
+}
+
+template <class T>
+int Binder<T>::context_of_heads(const Operands& use) const {
+    // Each context rank has all tokens of a pass with a KV cache.
+    return layout::exchanges_heads(spec_.parallel) && use.cache().sequences == 0 ? spec_.parallel.context : 1;
+}
 
 template <class T>
 const kernels::Linear<T>& Binder<T>::linear(const kernels::LinearShape& shape) {
@@ -62,6 +82,9 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
         case PhaseKind::rope:
             return bind_rope(binder, operands);
         case PhaseKind::attention:
+            if (exchanges_heads(operands)) {
+                return bind_head_exchange(binder, operands);
+            }
             return bind_attention(binder, unit, phase, operands);
         case PhaseKind::gelu:
         case PhaseKind::gelu_erf:

@@ -20,6 +20,8 @@
 
 namespace ziggurat::model {
 
+class Operands;
+
 /// A bound op. Calling it runs the kernel and allocates no memory.
 using Kernel = std::function<void()>;
 
@@ -33,10 +35,12 @@ using Arenas = std::array<std::byte*, schedule::num_arenas>;
 template <class T>
 class Binder {
   public:
-    /// \param tensor_rank  coordinate on the tensor axis of the rank that runs the ops
+    /// \param tensor_rank   coordinate on the tensor axis of the rank that runs the ops
+    /// \param context_rank  the same on the context axis
     Binder(const spec::RunSpec& spec,
            const layout::FamilyTable& table,
            int tensor_rank,
+           int context_rank,
            const device::Stream& stream);
 
     /// Binds `op`, which is of kind compute or loss. `program` has to live only during the call.
@@ -52,6 +56,16 @@ class Binder {
         return total / spec_.parallel.tensor * tensor_rank_;
     }
 
+    /// Returns the dropout of `site` in layer `layer` (-1: the embedding) for an op whose rows are tokens.
+    ///
+    /// \param first_row  first row of this rank's micro-batch that the op processes
+    kernels::Dropout dropout(
+        Operands& use, bool has_dropout, int layer, int site, std::int64_t first_row = 0) const;
+
+    /// Returns the context ranks that exchange heads for positions in the attention of a program.
+    int context_of_heads(const Operands& use) const;
+    int context_rank() const noexcept { return context_rank_; }
+
     /// Returns the constant factor of the token table's rows.
     float embedding_factor() const;
 
@@ -65,7 +79,7 @@ class Binder {
   private:
     const spec::RunSpec& spec_;
     const layout::FamilyTable& table_;
-    int tensor_rank_;
+    int tensor_rank_, context_rank_;
     device::Stream stream_;
     kernels::AttentionOps attention_ops_{};
     std::map<kernels::LinearShape, kernels::Linear<T>> linears_;

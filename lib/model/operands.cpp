@@ -60,8 +60,7 @@ VectorAddress<std::byte> Operands::workspace() {
     return writes(Role::workspace) ? out<std::byte>(Role::workspace) : VectorAddress<std::byte>{};
 }
 
-kernels::Dropout Operands::dropout(
-    const spec::RunSpec& spec, bool has_dropout, int layer, int site, std::int64_t first_row) {
+kernels::Dropout Operands::dropout(const spec::RunSpec& spec, bool has_dropout, int layer, int site) {
     if (!has_dropout || !is_training()) {
         return {};
     }
@@ -71,7 +70,6 @@ kernels::Dropout Operands::dropout(
     made.purpose = static_cast<std::uint32_t>((layer + 1) * 4 + site);
     made.samples = in<std::int64_t>(Role::samples);
     made.sequence = spec.data.seq;
-    made.first_row = first_row;
     made.inputs = step_inputs();
     return made;
 }

@@ -71,11 +71,9 @@ class Operands {
     kernels::Accumulate accumulate() const noexcept {
         return op_.accumulate ? kernels::Accumulate::yes : kernels::Accumulate::no;
     }
-    /// Returns the dropout of `site` in layer `layer` (-1: the embedding); disabled outside of training.
-    ///
-    /// \param first_row  first row of the micro-batch that the op processes
-    kernels::Dropout dropout(
-        const spec::RunSpec& spec, bool has_dropout, int layer, int site, std::int64_t first_row = 0);
+    /// Returns the dropout of `site` in layer `layer` over all positions of the sequences; disabled outside
+    /// of training.
+    kernels::Dropout dropout(const spec::RunSpec& spec, bool has_dropout, int layer, int site);
 
     /// Checks that the kernel has used every buffer that the op names, under at least one role.
     ///
@@ -128,6 +126,10 @@ Kernel bind_attention(Binder<T>& binder,
                       const layout::Unit& unit,
                       const layout::Phase& phase,
                       Operands& operands);
+/// True if the op only rearranges heads or positions around an all-to-all.
+bool exchanges_heads(const Operands& operands);
+template <class T>
+Kernel bind_head_exchange(Binder<T>& binder, Operands& operands);
 template <class T>
 Kernel bind_head_norm(Binder<T>& binder, const layout::Phase& phase, Operands& operands);
 template <class T>

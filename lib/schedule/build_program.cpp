@@ -1,11 +1,12 @@
 #include "schedule/build_program.hpp"
 
 #include "base/contract.hpp"
+#include "schedule/context/context_heads_pass.hpp"
+#include "schedule/context/context_ring_pass.hpp"
 #include "schedule/expand/expand.hpp"
 #include "schedule/expand/pipeline_order.hpp"
 #include "schedule/passes/activation_pass.hpp"
 #include "schedule/passes/boundary_pass.hpp"
-#include "schedule/passes/context_ring_pass.hpp"
 #include "schedule/passes/control_pass.hpp"
 #include "schedule/passes/fuse_gelu_pass.hpp"
 #include "schedule/passes/gather_pass.hpp"
@@ -60,11 +61,10 @@ Program placed(const spec::RunSpec& run,
     auto draft = expand(spec, model, variant, slots[model.stage], cached);
     draft.names_blocks = blocks == Blocks::named;
     receives_pass(draft, slots, model.stage);
+    context_heads_pass(draft, spec, model);
     recompute_pass(draft, spec, model);
     fuse_gelu_pass(draft, spec, model);
-    if (variant != Variant::cached) {  // each context rank then has all tokens
-        context_ring_pass(draft, spec, model);
-    }
+    context_ring_pass(draft, spec, model);
     split_pass(draft, spec, model);
     gather_pass(draft, spec, model);
     if (variant == Variant::train) {
@@ -84,11 +84,12 @@ Program placed(const spec::RunSpec& run,
     return std::move(draft.program);
 }
 
-/// Builds a program with a KV cache, whose tokens ranks do not divide.
+/// Builds a program with a KV cache, whose tokens neither tensor nor context ranks divide.
 Program placed_cached(spec::RunSpec run, int rank, CachedKind kind, Blocks blocks) {
     const auto passes = spec::cached_passes(run);
     ZG_EXPECTS(passes.sequences > 0);
     run.parallel.sequence = false;
+    run.parallel.context = 1;
     const CachedPass cached{.cache = layout::cache_sizes(run, passes),
                             .rows = kind == CachedKind::logits ? passes.logit_rows : passes.prompt_rows,
                             .has_head = kind == CachedKind::logits};

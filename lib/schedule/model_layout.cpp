@@ -61,6 +61,9 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       tensor_rank{mesh.coordinate(Axis::tensor, world_rank)},
       context_rank{mesh.coordinate(Axis::context, world_rank)},
       data_rank{mesh.coordinate(Axis::data, world_rank)},
+      sequence_group{data_rank / spec.parallel.context},
+      positions{spec.data.seq / spec.parallel.context * context_rank,
+                spec.data.seq / spec.parallel.context * (context_rank + 1)},
       stage{mesh.coordinate(Axis::pipeline, world_rank)},
       virtual_stages{spec.parallel.stages * spec.parallel.chunks_per_stage},
       chunk_units(spec.parallel.chunks_per_stage),
@@ -136,7 +139,7 @@ bool ModelLayout::counts(UnitId unit, int parameter) const {
     const auto& described = table.units.at(unit).parameters.at(parameter);
     const bool is_first_holder = tensor_rank % layout::ranks_per_slice(described, tensor()) == 0;
     const bool is_copy = unit == 0 && has_copy_of_embedding();
-    return context_rank == 0 && !is_copy && is_first_holder;
+    return !is_copy && is_first_holder;
 }
 
 bool ModelLayout::counts_losses() const {

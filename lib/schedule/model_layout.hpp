@@ -36,6 +36,8 @@ struct ModelLayout {
     int tensor_rank = 0;
     int context_rank = 0;
     int data_rank = 0;
+    int sequence_group = 0;  ///< index of the context ranks that share sequences, among the data ranks
+    layout::ElementRange positions;  ///< of each sequence, that this rank has
     int stage = 0;
     int virtual_stages = 1;
     std::vector<std::vector<UnitId>> chunk_units;  ///< the units of each chunk of this stage
@@ -79,7 +81,7 @@ struct ModelLayout {
     bool passes_gradient_on(UnitId unit, int phase) const;
     /// True if the rank of this layout is the one that counts `parameter` of `unit` in sums over all ranks.
     ///
-    /// Replicas over the tensor and context axes and copies on other stages count one time.
+    /// Replicas over the tensor axis and copies on other stages count one time.
     bool counts(UnitId unit, int parameter) const;
     /// True if the losses and targets of this rank's micro-batches count in sums over all ranks.
     ///

@@ -28,6 +28,7 @@ enum class OpKind {
     all_gather,
     reduce_scatter,
     all_reduce,
+    all_to_all,  ///< block m of the reads goes to member m; block m of the writes is from member m
     send,
     receive,
     copy,   ///< between tiers
@@ -111,6 +112,13 @@ constexpr OpKindRow row_of(OpKind kind) {
                                   .bytes_sent = [](std::int64_t bytes, std::int64_t members) {
                                       return 2 * without_own_part(bytes, members);
                                   }}};
+        case OpKind::all_to_all:
+            return {"all_to_all", OpClass::collective,
+                    CollectiveRow{.is_message = false,
+                                  .is_sum = false,
+                                  .reads = Blocks::all,
+                                  .writes = Blocks::all,
+                                  .bytes_sent = without_own_part}};
         case OpKind::send:
             return {"send", OpClass::collective,
                     CollectiveRow{.is_message = true,

@@ -75,7 +75,7 @@ struct Op {
     int tag = 0;              ///< send and receive match by (peers, tag)
     spec::DType payload = spec::DType::f32;
     /// reduce_scatter, all_gather, all_reduce: each member's block of the vector, in member order, in bytes
-    /// of the first operand's buffer. Blocks may be empty.
+    /// of the first operand's buffer. Blocks may be empty. all_to_all: of both buffers.
     std::vector<ByteRange> blocks;
     std::vector<Operand> reads;
     std::vector<Operand> writes;

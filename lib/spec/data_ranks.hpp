@@ -13,10 +13,11 @@ inline int data_ranks_among(const Parallel& parallel, int ranks) {
         if (faster == Axis::data) {
             break;
         }
-        // Divided one by one: the product of invalid degrees may overflow an int.
-        ranks /= std::max(1, faster == Axis::tensor    ? parallel.tensor
-                             : faster == Axis::context ? parallel.context
-                                                       : parallel.stages);
+        // Divided one by one: the product of invalid degrees may overflow an int. Context ranks are data
+        // ranks.
+        ranks /= std::max(1, faster == Axis::tensor     ? parallel.tensor
+                             : faster == Axis::pipeline ? parallel.stages
+                                                        : 1);
     }
     return std::clamp(ranks, 1, std::max(1, parallel.data));
 }

@@ -391,10 +391,15 @@ struct Parallel {
     /// Virtual stage v is a chunk of stage v % stages. Empty: layout::stage_layers distributes layers by
     /// cost.
     std::vector<std::int64_t> stage_layers;
+    /// Ranks with the same slice of the model: the data degree of the deck times `context`. Consecutive
+    /// `context` of them share sequences; state is sharded over all of them.
     int data = 1;
     std::vector<Axis> order = {Axis::tensor, Axis::context, Axis::data, Axis::pipeline};  ///< innermost first
     int threads = 1;  ///< host threads of a rank's compute lane
     Transport transport = Transport::staged;
+
+    /// Returns the number of groups of data ranks with sequences of their own: the data degree of the deck.
+    int sequence_groups() const { return data / context; }
 
     bool operator==(const Parallel&) const = default;
 };
@@ -532,7 +537,7 @@ struct Recompute {
     /// `kind` is left to the planner, and `split` follows it: plan::choose_homes fills them in.
     bool is_auto = false;
     /// The first rule that matches an activation applies; others follow `kind` and the home of activations.
-    std::vector<FateRule> fates;
+    std::vector<FateRule> fates = {};
 
     bool operator==(const Recompute&) const = default;
 };

@@ -18,6 +18,33 @@ void copy_all(const std::vector<E>& from, std::span<E> to) {
     std::ranges::copy(from, to.begin());
 }
 
+/// Copies some positions of each sequence.
+template <class E>
+void copy_positions(const std::vector<E>& from,
+                    std::int64_t seq,
+                    layout::ElementRange positions,
+                    std::span<E> to) {
+    const auto sequences = std::ssize(from) / seq;
+    ZG_EXPECTS(std::ssize(to) == sequences * positions.size() && positions.end <= seq);
+    for (std::int64_t s = 0; s < sequences; ++s) {
+        std::copy_n(from.begin() + s * seq + positions.begin, positions.size(),
+                    to.begin() + s * positions.size());
+    }
+}
+
+/// Returns the number of targets that count at some positions of each sequence.
+std::int64_t targets_at(const data::Batch& batch, layout::ElementRange positions) {
+    if (positions.size() == batch.seq) {
+        return batch.num_targets;
+    }
+    std::int64_t targets = 0;
+    for (std::int64_t s = 0; s < batch.batch; ++s) {
+        const auto begin = batch.mask.begin() + s * batch.seq;
+        targets += std::count(begin + positions.begin, begin + positions.end, 1);
+    }
+    return targets;
+}
+
 /// Copies pairs; the first unused element ends them. Slots of evaluations have no pairs.
 void copy_pairs(const std::vector<data::RowsOfPair>& from, std::span<kernels::AnswerRows> to) {
     ZG_EXPECTS(to.empty() || from.size() <= to.size());
@@ -29,23 +56,23 @@ void copy_pairs(const std::vector<data::RowsOfPair>& from, std::span<kernels::An
 
 }  // namespace
 
-void copy_into(const data::Batch& batch, const BatchSlot& slot) {
+void copy_into(const data::Batch& batch, const BatchSlot& slot, layout::ElementRange positions) {
     for (int b = 0; b < schedule::num_batch_tensors; ++b) {
         switch (static_cast<BatchTensor>(b)) {
             case BatchTensor::tokens:
-                copy_all(batch.tokens, slot.tokens);
+                copy_positions(batch.tokens, batch.seq, positions, slot.tokens);
                 break;
             case BatchTensor::targets:
-                copy_all(batch.targets, slot.targets);
+                copy_positions(batch.targets, batch.seq, positions, slot.targets);
                 break;
             case BatchTensor::positions:
-                copy_all(batch.positions, slot.positions);
+                copy_positions(batch.positions, batch.seq, positions, slot.positions);
                 break;
             case BatchTensor::document_starts:
                 copy_all(batch.document_starts, slot.document_starts);
                 break;
             case BatchTensor::mask:
-                copy_all(batch.mask, slot.mask);
+                copy_positions(batch.mask, batch.seq, positions, slot.mask);
                 break;
             case BatchTensor::samples:
                 copy_all(batch.samples, slot.samples);
@@ -70,14 +97,14 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot) {
 
 DataLoader::DataLoader(const spec::RunSpec& spec,
                        data::BatchSource source,
-                       int data_rank,
+                       const BatchPart& part,
                        bool counts,
                        const checkpoint::TrainingProgress& progress,
                        std::span<const kernels::AnswerSums> references)
     : spec_{spec},
       source_{std::move(source)},
       batch_{spec.train.micro_batch, spec.data.seq},
-      data_rank_{data_rank},
+      part_{part},
       counts_{counts},
       samples_ahead_{progress.next_sample - progress.step * spec.train.global_batch},
       references_{references} {}
@@ -93,13 +120,14 @@ std::int64_t DataLoader::fill(std::int64_t step,
                               const comm::Context& world) {
     std::int64_t targets = 0;
     for (std::size_t m = 0; m < slots.size(); ++m) {
-        source_.fill(batch_, samples_ahead_ + data::sample_of(spec_.train, spec_.parallel.data, step,
-                                                              data_rank_, static_cast<std::int64_t>(m), 0));
-        copy_into(batch_, slots[m]);
+        source_.fill(batch_,
+                     samples_ahead_ + data::sample_of(spec_.train, spec_.parallel.sequence_groups(), step,
+                                                      part_.group, static_cast<std::int64_t>(m), 0));
+        copy_into(batch_, slots[m], part_.positions);
         if (spec_.data.has_pairs) {
             put_references(slots[m]);
         }
-        targets += spec_.data.has_pairs ? std::ssize(batch_.pairs) : batch_.num_targets;
+        targets += spec_.data.has_pairs ? std::ssize(batch_.pairs) : targets_at(batch_, part_.positions);
     }
     if (!source_.has_masked_targets()) {
         return spec_.train.global_batch * spec_.data.seq;

@@ -20,6 +20,7 @@ namespace ziggurat::train {
 class DataLoader {
   public:
     /// \param source      training samples
+    /// \param part        sequences and positions of this rank
     /// \param counts      true if the targets of this rank count in the sum over all ranks
     ///                    (schedule::ModelLayout::counts_losses)
     /// \param progress    progress of a resumed run: its samples follow those that it was trained on, for any
@@ -28,7 +29,7 @@ class DataLoader {
     ///                    pair; those of a step's pairs must be known when the step is filled
     DataLoader(const spec::RunSpec& spec,
                data::BatchSource source,
-               int data_rank,
+               const BatchPart& part,
                bool counts,
                const checkpoint::TrainingProgress& progress = {},
                std::span<const kernels::AnswerSums> references = {});
@@ -56,7 +57,7 @@ class DataLoader {
     const spec::RunSpec& spec_;
     data::BatchSource source_;
     data::Batch batch_;
-    int data_rank_;
+    BatchPart part_;
     bool counts_;
     /// Added to step * global_batch to obtain the first sample; nonzero after a change of the batch size.
     std::int64_t samples_ahead_;
@@ -71,7 +72,7 @@ inline const kernels::AnswerSums& known_score(std::span<const kernels::AnswerSum
     return score;
 }
 
-/// Copies `batch` into `slot`, which has the same shape.
-void copy_into(const data::Batch& batch, const BatchSlot& slot);
+/// Copies `batch` into `slot`, which has the same sequences, but of each only `positions`.
+void copy_into(const data::Batch& batch, const BatchSlot& slot, layout::ElementRange positions);
 
 }  // namespace ziggurat::train

@@ -29,10 +29,11 @@ Evaluation::Evaluation(const spec::RunSpec& spec,
 
 std::int64_t Evaluation::target_bytes(const data::TextTokenizer& tokenizer) const {
     std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < batch_.targets.size(); ++i) {
+    const auto& slot = assembly_.evaluate_slot();
+    for (std::size_t i = 0; i < slot.targets.size(); ++i) {
         // A model may have more rows than its tokenizer has tokens.
-        const bool counts = batch_.mask[i] != 0 && batch_.targets[i] < tokenizer.vocab_size();
-        bytes += counts ? tokenizer.bytes_of(batch_.targets[i]) : 0;
+        const bool counts = slot.mask[i] != 0 && slot.targets[i] < tokenizer.vocab_size();
+        bytes += counts ? tokenizer.bytes_of(slot.targets[i]) : 0;
     }
     return bytes;
 }
@@ -42,7 +43,7 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
                                                    const data::TextTokenizer* tokenizer) {
     assembly_.train_executor().finish();  // parameters may still be in transfer to other ranks
     const auto rows = spec_.train.micro_batch;
-    const auto rows_of_all = rows * spec_.parallel.data;
+    const auto rows_of_all = rows * spec_.parallel.sequence_groups();
     std::vector<SourceSums> sums(validation_.num_sources());
     ExactRewards rewards;
     std::int64_t bytes = 0;  // text bytes of the targets
@@ -54,8 +55,8 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
             assembly_.evaluator().finish();
             return std::nullopt;
         }
-        validation_.fill(batch_, first + model_.data_rank * rows);
-        copy_into(batch_, assembly_.evaluate_slot());
+        validation_.fill(batch_, first + model_.sequence_group * rows);
+        copy_into(batch_, assembly_.evaluate_slot(), model_.positions);
         assembly_.evaluator().run_step();
         if (model_.counts_losses() && spec_.data.has_pairs) {
             add_pairs(sums, rewards);
@@ -72,9 +73,9 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
 }
 
 void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
-    const std::size_t seq = batch_.seq;
+    const std::size_t seq = model_.positions.size();
     const std::span losses = assembly_.evaluate_slot().losses;
-    const std::span mask{batch_.mask};
+    const std::span mask = assembly_.evaluate_slot().mask;
     for (std::size_t row = 0; row < batch_.samples.size(); ++row) {
         if (batch_.samples[row] >= 0) {  // otherwise the row is after the last sample and fully masked
             auto& of_source = sums.at(validation_.source_of(batch_.samples[row]));

@@ -88,7 +88,7 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
       references_{spec_.data.has_pairs ? corpus_.num_pairs() : 0},
       feeder_{spec_,
               inputs.corpus.training(order_),
-              model_.data_rank,
+              {model_.sequence_group, model_.positions},
               model_.counts_losses(),
               resumed_.progress,
               references_.all()},

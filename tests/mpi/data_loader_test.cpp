@@ -48,6 +48,9 @@ spec::RunSpec run_with(std::int64_t global_batch) {
     return run;
 }
 
+/// All positions of all sequences.
+const BatchPart whole{0, {0, 4}};
+
 /// Returns the global indices of the samples of one step on one rank with the whole batch.
 std::vector<std::int64_t> samples_of_step(DataLoader& feeder, const spec::RunSpec& run, std::int64_t step) {
     std::vector<SlotMemory> memory(static_cast<std::size_t>(run.train.micro_batches), SlotMemory{run});
@@ -77,19 +80,19 @@ TEST(DataLoader, GoesOnAfterTheLastSampleWhateverTheBatchWas) {
     auto run = run_with(12);
     run.data.train.push_back({spec::TokenFormat::text, folder.file("text")});
     const data::Corpus corpus{run.data, 256, 1};
-    DataLoader before{run, corpus.training(), 0, true};
+    DataLoader before{run, corpus.training(), whole, true};
     EXPECT_EQ(samples_of_step(before, run, 4), numbers(48, 60));
     const checkpoint::TrainingProgress progress{.step = 5, .next_sample = before.first_sample(5)};
     EXPECT_EQ(progress.next_sample, 60);
 
     auto smaller = run_with(4);
     smaller.data = run.data;
-    DataLoader after{smaller, corpus.training(), 0, true, progress};
+    DataLoader after{smaller, corpus.training(), whole, true, progress};
 
     EXPECT_EQ(samples_of_step(after, smaller, 5), numbers(60, 64));
     EXPECT_EQ(samples_of_step(after, smaller, 6), numbers(64, 68));
     const checkpoint::TrainingProgress later{.step = 7, .next_sample = after.first_sample(7)};
-    DataLoader again{run, corpus.training(), 0, true, later};
+    DataLoader again{run, corpus.training(), whole, true, later};
     EXPECT_EQ(samples_of_step(again, run, 7), numbers(68, 80));
 }
 

@@ -19,19 +19,31 @@ std::int32_t token(const spec::RunSpec& run, std::int64_t sample, std::int64_t p
     return static_cast<std::int32_t>((sample * 7 + position * position + step * 3) % run.model.vocab);
 }
 
+/// Returns the first position of the document of a token; documents of a sample have one length.
+std::int64_t document_start(const spec::RunSpec& run, std::int64_t sample, std::int64_t position) {
+    return run.data.reset_at_document ? position - position % (3 + sample % 4) : 0;
+}
+
+/// \param context_rank  the rank has its part of the positions of each sequence
 void fill(const train::BatchSlot& slot,
           const spec::RunSpec& run,
           std::int64_t first_sample,
+          int context_rank,
           std::int64_t step) {
     const auto seq = run.data.seq;
+    const auto positions = seq / run.parallel.context;
     for (std::size_t i = 0; i < slot.tokens.size(); ++i) {
-        const auto sample = first_sample + static_cast<std::int64_t>(i) / seq;
-        const auto position = static_cast<std::int64_t>(i) % seq;
+        const auto sample = first_sample + static_cast<std::int64_t>(i) / positions;
+        const auto position = context_rank * positions + static_cast<std::int64_t>(i) % positions;
         slot.tokens[i] = token(run, sample, position, step);
         slot.targets[i] = token(run, sample, position + 1, step);
-        slot.positions[i] = static_cast<std::int32_t>(position);
-        slot.document_starts[i] = 0;
+        slot.positions[i] = static_cast<std::int32_t>(position - document_start(run, sample, position));
         slot.mask[i] = is_target(sample, position) ? 1 : 0;
+    }
+    for (std::size_t i = 0; i < slot.document_starts.size(); ++i) {
+        const auto index = static_cast<std::int64_t>(i);
+        slot.document_starts[i] =
+            static_cast<std::int32_t>(document_start(run, first_sample + index / seq, index % seq));
     }
     for (std::size_t row = 0; row < slot.samples.size(); ++row) {
         slot.samples[row] = step * run.train.global_batch + first_sample + static_cast<std::int64_t>(row);
@@ -135,8 +147,11 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     }
     train::Assembly assembly{run, std::move(programs), group, processors_for_tests(run.parallel.threads)};
     const auto targets = targets_of_batch(run);
-    const auto data_rank = layout::Mesh{run.parallel}.coordinate(spec::Axis::data, group.rank());
-    const auto first = data_rank * (run.train.global_batch / run.parallel.data);
+    const layout::Mesh mesh{run.parallel};
+    const auto data_rank = mesh.coordinate(spec::Axis::data, group.rank());
+    const auto context_rank = mesh.coordinate(spec::Axis::context, group.rank());
+    const auto first =
+        data_rank / run.parallel.context * (run.train.global_batch / run.parallel.sequence_groups());
     TinyOutcome outcome;
     const std::int64_t before = hooks.begin ? hooks.begin(assembly) : 0;
     if (hooks.between_ops) {
@@ -146,7 +161,8 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     for (std::int64_t step = before; step < run.train.steps && goes_on; ++step) {
         const auto slots = assembly.train_slots();
         for (std::size_t m = 0; m < slots.size(); ++m) {
-            fill(slots[m], run, first + static_cast<std::int64_t>(m) * run.train.micro_batch, step);
+            fill(slots[m], run, first + static_cast<std::int64_t>(m) * run.train.micro_batch, context_rank,
+                 step);
         }
         assembly.step_inputs() = optim::make_step_inputs(
             run.optimizer, run.train.average,
@@ -169,7 +185,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     assembly.train_executor().finish();
     outcome.weights_hash = assembly.weights_hash();
     outcome.average_hash = assembly.weights_hash(layout::PieceKind::average);
-    fill(assembly.evaluate_slot(), run, first, run.train.steps);
+    fill(assembly.evaluate_slot(), run, first, context_rank, run.train.steps);
     assembly.evaluator().run_step();
     assembly.evaluator().finish();
     const auto losses = assembly.evaluate_slot().losses;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "deck/resolve/resolve.hpp"
+#include "layout/context_heads.hpp"
 #include "spec/data_ranks.hpp"
 #include "spec/layout_space.hpp"
 
@@ -55,7 +56,9 @@ void resolve_data_degree(Resolution& resolution) {
             fmt::format("{} rank{} / (tensor {} x context {} x stages {})", parallel.ranks,
                         parallel.ranks == 1 ? "" : "s", parallel.tensor, parallel.context, parallel.stages));
     }
-    parallel.data = static_cast<int>(resolution.values.integer("parallel.data"));
+    const std::int64_t groups = resolution.values.integer("parallel.data");
+    parallel.data =
+        static_cast<int>(std::clamp<std::int64_t>(groups, 1, max / parallel.context) * parallel.context);
 }
 
 void resolve_threads(Resolution& resolution) {
@@ -110,6 +113,21 @@ void resolve_sequence(Resolution& resolution) {
     parallel.sequence = resolution.values.boolean("parallel.sequence");
 }
 
+/// Resolves parallel.context.kind: with auto, ranks exchange heads if they can divide them.
+void resolve_context_kind(Resolution& resolution) {
+    spec::Parallel& parallel = resolution.run.parallel;
+    parallel.context_kind = spec::ContextKind::ulysses;
+    if (resolution.is_auto("parallel.context.kind")) {
+        const bool divides = layout::can_exchange_heads(resolution.run.model, parallel, parallel.tensor);
+        resolution.values.set_resolved("parallel.context.kind", {}, divides ? "ulysses" : "ring",
+                                       divides ? "context x tensor ranks divide the heads"
+                                               : "context x tensor ranks do not divide the heads");
+    }
+    parallel.context_kind = resolution.values.is_keyword("parallel.context.kind", "ulysses")
+                                ? spec::ContextKind::ulysses
+                                : spec::ContextKind::ring;
+}
+
 }  // namespace
 
 void resolve_parallel(Resolution& resolution) {
@@ -122,8 +140,7 @@ void resolve_parallel(Resolution& resolution) {
     parallel.tensor_mode = tensor_mode(values.keyword("parallel.tensor.mode"));
     parallel.context = degree("parallel.context.degree");
     resolve_sequence(resolution);
-    parallel.context_kind = values.is_keyword("parallel.context.kind", "ulysses") ? spec::ContextKind::ulysses
-                                                                                  : spec::ContextKind::ring;
+    resolve_context_kind(resolution);
     parallel.stages = degree("parallel.pipeline.stages");
     parallel.pipeline_schedule = pipeline_schedule(values.keyword("parallel.pipeline.schedule"));
     parallel.chunks_per_stage = degree("parallel.pipeline.chunks_per_stage");

@@ -117,7 +117,7 @@ void resolve_train(Resolution& resolution) {
     resolve_steps(resolution);
     train.global_batch = values.integer("train.global_batch");
     train.micro_batch = resolution.is_auto("train.micro_batch") ? 1 : values.integer("train.micro_batch");
-    const std::int64_t at_once = train.micro_batch * resolution.run.parallel.data;
+    const std::int64_t at_once = train.micro_batch * resolution.run.parallel.sequence_groups();
     train.micro_batches = at_once > 0 ? train.global_batch / at_once : 0;
     train.accumulate = values.is_keyword("train.accumulate", "by_layer")
                            ? spec::AccumulationOrder::by_layer

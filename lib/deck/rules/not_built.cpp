@@ -20,12 +20,12 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) {
                 return run.parallel.tensor_mode != spec::TensorMode::one_d;
             }},
-    Feature{"parallel.context.degree", "context parallelism", in_training,
-            [](const RunSpec& run, const Values&) { return run.parallel.context > 1; }},
-    Feature{"parallel.context.kind", "the context kind ulysses", everywhere,
+    Feature{"parallel.context.kind", "the context kind ring", in_training,
             [](const RunSpec& run, const Values&) {
-                return run.parallel.context_kind == spec::ContextKind::ulysses;
+                return run.parallel.context > 1 && run.parallel.context_kind == spec::ContextKind::ring;
             }},
+    Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
+            [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
     Feature{"parallel.pipeline.schedule", "the zero_bubble schedule", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;

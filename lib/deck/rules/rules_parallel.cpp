@@ -6,6 +6,7 @@
 
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
+#include "layout/context_heads.hpp"
 #include "layout/node_groups.hpp"
 
 namespace ziggurat::deck {
@@ -14,14 +15,15 @@ namespace {
 void degrees_fill_the_ranks(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
     const std::int64_t others = std::int64_t{parallel.tensor} * parallel.context * parallel.stages;
+    const std::int64_t data = std::max<std::int64_t>(1, at.values.integer("parallel.data"));
     constexpr std::int64_t max = std::int64_t{1} << 62;
-    const std::int64_t product = others > max / std::max(1, parallel.data) ? max : others * parallel.data;
+    const std::int64_t product = others > max / data ? max : others * data;
     if (product == parallel.ranks) {
         return;
     }
     const std::string sum =
         fmt::format("tensor {} x context {} x stages {} x data {} = {}{}", parallel.tensor, parallel.context,
-                    parallel.stages, parallel.data, product, product == max ? " or more" : "");
+                    parallel.stages, data, product, product == max ? " or more" : "");
     const auto cannot_be_laid_out =
         fmt::format("{} rank{} cannot be laid out", parallel.ranks, parallel.ranks == 1 ? "" : "s");
     const char* key =
@@ -111,7 +113,16 @@ void sequence_has_tensor_ranks(const Resolution& at) {
 void ulysses_has_heads_to_exchange(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
     const std::int64_t parts = std::int64_t{parallel.context} * parallel.tensor;
-    if (parallel.context_kind != spec::ContextKind::ulysses || at.run.model.heads % parts == 0) {
+    if (layout::can_exchange_heads(at.run.model, parallel, parallel.tensor) || !at.found.ok()) {
+        return;
+    }
+    if (at.run.model.heads % parts == 0) {
+        const auto keys = layout::context_heads(at.run.model, parallel, true).kv_heads;
+        at.found.error(at.values.location("parallel.context.degree"),
+                       fmt::format("context {} and {} key heads of a tensor rank: neither divides the other",
+                                   parallel.context, keys),
+                       "ulysses gives each rank whole key heads, or lets neighbours share one",
+                       "Use another degree, or kind: ring.");
         return;
     }
     at.found.error(at.values.location("parallel.context.degree"),
@@ -193,6 +204,20 @@ void order_names_each_axis_once(const Resolution& at) {
     }
 }
 
+/// State is sharded over data and context ranks together, so these are numbered as one axis.
+void context_is_next_to_data(const Resolution& at) {
+    const auto& order = at.run.parallel.order;
+    const auto context = std::ranges::find(order, spec::Axis::context);
+    const bool is_next = context != order.end() && std::next(context) != order.end() &&
+                         *std::next(context) == spec::Axis::data;
+    if (at.run.parallel.context == 1 || is_next) {
+        return;
+    }
+    at.found.error(at.values.location("parallel.order"), "context is not directly before data",
+                   "state is sharded over the context and data ranks together, as one axis",
+                   "Write [tensor, context, data, pipeline], or leave parallel.order out.");
+}
+
 /// Shoeybi et al., "Megatron-LM", 2019: tensor ranks exchange activations four times per layer.
 void tensor_groups_lie_within_nodes(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
@@ -231,6 +256,7 @@ constexpr std::array rules = {
     Rule{each_names_all_stages, "parallel.pipeline"},
     Rule{each_spreads_all_layers, "parallel.pipeline model.layers"},
     Rule{order_names_each_axis_once, "parallel.order"},
+    Rule{context_is_next_to_data, "parallel.order parallel.context.degree"},
     Rule{tensor_groups_lie_within_nodes, "parallel debug.nodes"},
 };
 

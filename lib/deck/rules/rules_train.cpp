@@ -13,7 +13,7 @@ namespace {
 
 void global_batch_is_made_of_micro_batches(const Resolution& at) {
     const spec::Train& train = at.run.train;
-    const std::int64_t at_once = train.micro_batch * at.run.parallel.data;
+    const std::int64_t at_once = train.micro_batch * at.run.parallel.sequence_groups();
     if (train.global_batch % at_once == 0) {
         return;
     }
@@ -21,7 +21,7 @@ void global_batch_is_made_of_micro_batches(const Resolution& at) {
         at.values.location("train.global_batch"),
         fmt::format("train.global_batch = {} cannot be made from this layout", train.global_batch),
         fmt::format("global_batch = micro_batch {} x data {} x accumulation, and {} / {} is not whole",
-                    train.micro_batch, at.run.parallel.data, train.global_batch, at_once),
+                    train.micro_batch, at.run.parallel.sequence_groups(), train.global_batch, at_once),
         fmt::format("Use {}.", list_or(nearest_multiples(train.global_batch, at_once))));
 }
 

@@ -28,7 +28,8 @@ class DropoutPacks {
             return {};
         }
         const auto [sample, position] = divided(dropout_.first_row + row, dropout_.sequence);
-        return {static_cast<std::uint32_t>(position), static_cast<std::uint64_t>(dropout_.samples[sample])};
+        return {static_cast<std::uint32_t>(dropout_.first_position + position),
+                static_cast<std::uint64_t>(dropout_.samples[sample])};
     }
 
     /// Writes the factors of channels first to first + pack - 1.

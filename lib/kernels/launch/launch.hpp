@@ -18,6 +18,10 @@
 #include "device/stream.hpp"
 #include "kernels/launch/kernel_backend.hpp"
 
+namespace ziggurat::layout {
+struct ContextHeads;
+}
+
 namespace ziggurat::kernels {
 
 struct AdamW;
@@ -33,8 +37,8 @@ struct QkvHeads;
 /// Structs must be listed by name.
 template <class T>
 concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, AdamW> ||
-    std::is_same_v<T, AttentionShape> || std::is_same_v<T, LocalWindow> ||
-    std::is_same_v<T, LogitTransform> || std::is_same_v<T, NormalField> ||
+    std::is_same_v<T, AttentionShape> || std::is_same_v<T, layout::ContextHeads> ||
+    std::is_same_v<T, LocalWindow> || std::is_same_v<T, LogitTransform> || std::is_same_v<T, NormalField> ||
     std::is_same_v<T, PreferenceLoss> || std::is_same_v<T, QkvHeads>;
 
 /// Translates arguments for backends: replaces addresses by those that the backend can access.
@@ -77,6 +81,7 @@ class ArgumentTranslator {
                 .samples = (*this)(dropout.samples).first,
                 .sequence = dropout.sequence,
                 .first_row = dropout.first_row,
+                .first_position = dropout.first_position,
                 .inputs = (*this)(dropout.inputs)};
     }
 

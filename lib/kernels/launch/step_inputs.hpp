@@ -36,6 +36,8 @@ struct Dropout {
     std::int64_t sequence = 0;
     /// Row of the batch that corresponds to row 0 of a call. A slice may begin inside a sequence.
     std::int64_t first_row = 0;
+    /// Added to every position: sequences may be parts of longer ones, which other ranks share.
+    std::int64_t first_position = 0;
     ObjectAddress<const StepInputs> inputs{};  ///< gives the step
 };
 
@@ -48,6 +50,7 @@ struct DropoutView {
     const std::int64_t* samples = nullptr;
     std::int64_t sequence = 0;
     std::int64_t first_row = 0;
+    std::int64_t first_position = 0;
     const StepInputs* inputs = nullptr;
 };
 

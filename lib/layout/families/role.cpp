@@ -43,6 +43,8 @@ Role gradient_of(Role role) {
         case Role::d_branch:
         case Role::d_square_sums:
         case Role::d_addend:
+        case Role::heads_by_rank:
+        case Role::rows_by_rank:
         case Role::kv:
         case Role::d_q:
         case Role::d_kv:

@@ -40,7 +40,9 @@ enum class Role {
     d_branch,
     d_square_sums,
     d_addend,  ///< a summand of d_input, from an earlier reader of the value
-    // attention in rounds
+    // attention with context ranks
+    heads_by_rank,  ///< [context ranks, rows, heads of a part]: before or after an all-to-all
+    rows_by_rank,   ///< the same, of the sequences whose rows the ranks have
     kv,
     d_q,
     d_kv,
@@ -146,6 +148,10 @@ constexpr const char* to_string(Role role) {
             return "d_square_sums";
         case Role::d_addend:
             return "d_addend";
+        case Role::heads_by_rank:
+            return "heads_by_rank";
+        case Role::rows_by_rank:
+            return "rows_by_rank";
         case Role::kv:
             return "kv";
         case Role::d_q:

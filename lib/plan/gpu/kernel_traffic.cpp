@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "layout/context_heads.hpp"
 #include "layout/attention_choice.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "layout/parameter_groups.hpp"
@@ -200,6 +201,21 @@ void append(Kernels& kernels, const Kernels& more) {
     kernels.insert(kernels.end(), more.begin(), more.end());
 }
 
+/// Returns the kernel of an op that only rearranges heads or positions; no launches for another op.
+KernelUse rearranging_kernel(const OpOperands& use, const spec::RunSpec& spec) {
+    const auto bytes_of = [&](Role role) { return use.read(role) + use.written(role); };
+    if (bytes_of(Role::rows_by_rank) > 0) {
+        return {"exchange_blocks", 1, use.all_but()};
+    }
+    if (bytes_of(Role::heads_by_rank) == 0) {
+        return {"", 0, 0};
+    }
+    const auto output = layout::context_heads(spec.model, spec.parallel, false);
+    const bool has_keys = bytes_of(Role::heads_by_rank) != use.rows() * output.ranks * output.part_width() *
+                                                               spec::element_bytes(spec.precision.compute);
+    return {use.writes(Role::heads_by_rank) ? "split_heads" : "join_heads", has_keys ? 3 : 1, use.all_but()};
+}
+
 /// Returns the kernels of fills, sums, norms of gradients and updates.
 Kernels state_kernels(const schedule::Program& program,
                       const Op& op,
@@ -275,6 +291,9 @@ std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
         case PhaseKind::rope:
             return rope_kernels(use, spec_);
         case PhaseKind::attention: {
+            if (auto moved = rearranging_kernel(use, spec_); moved.launches > 0) {
+                return {std::move(moved)};
+            }
             const auto sizes = layout::attention_sizes(spec_);
             const bool trains = program_.variant == schedule::Variant::train;
             return attention_kernels(

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/round_up.hpp"
+#include "layout/context_heads.hpp"
 #include "plan/layouts/axis_rules.hpp"
 #include "spec/data_ranks.hpp"
 #include "spec/recompute_text.hpp"
@@ -23,6 +24,7 @@ constexpr std::array recomputations{spec::RecomputeKind::none, spec::RecomputeKi
 /// True if tensor ranks can divide the model, as the deck's rules require, and lie within a node.
 bool splits_over(const spec::RunSpec& spec, int tensor) {
     return can_divide_layers(spec.model, tensor) &&
+           layout::can_exchange_heads(spec.model, spec.parallel, tensor) &&
            (tensor == 1 || std::max(spec.parallel.ranks_per_node, 1) % tensor == 0);
 }
 
@@ -52,7 +54,7 @@ class Lister {
     Lister(const spec::RunSpec& spec, const spec::LayoutSpace& space) : spec_{spec}, space_{space} {}
 
     std::vector<LayoutChoice> run() && {
-        const int ranks = spec_.parallel.ranks / spec_.parallel.context;
+        const int ranks = spec_.parallel.ranks;
         for (const int tensor : powers_of_two(space_.tensor, spec_.parallel.tensor, ranks)) {
             if (can_have_tensor(tensor)) {
                 add_stages(ranks, tensor);
@@ -73,7 +75,7 @@ class Lister {
         const int last = space_.pipeline ? ranks / tensor : first;
         for (int stages = first; stages <= last; ++stages) {
             const int data = ranks / (tensor * stages);
-            const bool is_whole = ranks % (tensor * stages) == 0;
+            const bool is_whole = ranks % (tensor * stages) == 0 && data % spec_.parallel.context == 0;
             const bool has_sum_groups = space_.sum_group == 0 || data % space_.sum_group == 0;
             if (is_whole && has_sum_groups && (space_.data || data == spec_.parallel.data)) {
                 add_spans({.tensor = tensor, .stages = stages, .data = data});
@@ -104,7 +106,7 @@ class Lister {
         const auto& train = spec_.train;
         for (const auto sequences : powers_of_two(space_.micro_batch, train.micro_batch, max_micro_batch)) {
             choice.micro_batch = sequences;
-            const auto of_a_pass = choice.micro_batch * choice.data;
+            const auto of_a_pass = choice.micro_batch * (choice.data / spec_.parallel.context);
             const auto layers = (spec_.model.layers + choice.stages - 1) / choice.stages;
             if (train.global_batch % of_a_pass == 0 &&
                 layers * (train.global_batch / of_a_pass) <= max_layer_passes) {
@@ -235,7 +237,8 @@ spec::RunSpec with_layout(const spec::RunSpec& spec,
     made.parallel.data = choice.data;
     made.model.vocab_padded = round_up(spec.model.vocab_padded, std::int64_t{choice.tensor});
     made.train.micro_batch = choice.micro_batch;
-    made.train.micro_batches = spec.train.global_batch / (choice.micro_batch * choice.data);
+    made.train.micro_batches =
+        spec.train.global_batch / (choice.micro_batch * made.parallel.sequence_groups());
     set_pipeline(made, choice, space);
     set_sharding(made, choice, space, spec);
     set_recomputation(made, choice, space);
@@ -271,7 +274,7 @@ std::vector<std::string> override_list(const LayoutChoice& choice,
                                         "schedule: interleaved}}",
                                         choice.stages, choice.chunks)
                           : fmt::format("parallel.pipeline={{stages: {}}}", choice.stages),
-        fmt::format("parallel.data={}", choice.data),
+        fmt::format("parallel.data={}", choice.data / spec.parallel.context),
         sharding_override(with_layout(spec, choice, space), gathers_each_pass),
         fmt::format("train.micro_batch={}", choice.micro_batch),
         fmt::format("recompute={{kind: {}}}", spec::keyword_of(choice.recompute))};

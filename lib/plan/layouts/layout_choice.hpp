@@ -16,7 +16,7 @@ struct LayoutChoice {
     int tensor = 1;  ///< with parallel.sequence if the sequence can be divided
     int stages = 1;
     int chunks = 1;  ///< per stage; above 1: interleaved
-    int data = 1;
+    int data = 1;    ///< ranks of the data axis, with those that share sequences
     spec::StateSpans spans = {};
     std::int64_t micro_batch = 1;
     spec::RecomputeKind recompute = spec::RecomputeKind::none;

@@ -11,8 +11,8 @@ spec::RunSpec small_run(const spec::RunSpec& run, int stages, std::int64_t layer
     parallel.chunks_per_stage = 1;
     parallel.pipeline_schedule = spec::PipelineSchedule::one_f_one_b;
     parallel.stage_layers.clear();
-    parallel.data = data;
-    parallel.ranks = stages * data * parallel.tensor * parallel.context;
+    parallel.data = data * parallel.context;
+    parallel.ranks = stages * parallel.data * parallel.tensor;
     made.stages.clear();
     made.model.layers = layers * stages;
     made.train.accumulate = spec::AccumulationOrder::by_micro_batch;
@@ -20,10 +20,10 @@ spec::RunSpec small_run(const spec::RunSpec& run, int stages, std::int64_t layer
     made.train.global_batch = made.train.micro_batches * made.train.micro_batch * data;
     auto& sharding = made.sharding;
     for (int* degree : {&sharding.parameters, &sharding.gradients, &sharding.optimizer}) {
-        *degree = std::min(*degree, data);
+        *degree = std::min(*degree, parallel.data);
     }
     sharding.secondary = 0;
-    sharding.sum_group = data;
+    sharding.sum_group = parallel.data;
     sharding.reduce = sharding.gradients > 1 ? spec::ReducePlan::each_microbatch : spec::ReducePlan::at_end;
     made.tiers.parameters = made.tiers.gradients = made.tiers.optimizer = made.tiers.activations = {};
     made.tiers.tiles.clear();

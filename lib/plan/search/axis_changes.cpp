@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "layout/context_heads.hpp"
 #include "layout/stage_layers.hpp"
 #include "plan/layouts/axis_rules.hpp"
 #include "spec/layout_space.hpp"
@@ -54,7 +55,9 @@ std::string write_layers(const spec::Parallel& parallel) {
 
 /// True if the model can be divided over `tensor` ranks, as the deck's rules require (rules_parallel).
 bool splits_over(const spec::RunSpec& spec, int tensor) {
-    return can_divide_layers(spec.model, tensor) && spec.model.vocab_padded % tensor == 0 &&
+    return can_divide_layers(spec.model, tensor) &&
+           layout::can_exchange_heads(spec.model, spec.parallel, tensor) &&
+           spec.model.vocab_padded % tensor == 0 &&
            (!spec.parallel.sequence || spec::can_share_tokens(spec, tensor));
 }
 
@@ -96,7 +99,8 @@ std::optional<DeckEdit> with_axes(const spec::RunSpec& spec, int tensor, int sta
     auto& train = made.spec.train;
     const int times = tensor * stages;
     const bool allows_stages = spec.train.accumulate == spec::AccumulationOrder::by_micro_batch;
-    if (parallel.data % times != 0 || spec.sharding.secondary > 0 || (stages > 1 && !allows_stages)) {
+    if (parallel.data % (times * parallel.context) != 0 || spec.sharding.secondary > 0 ||
+        (stages > 1 && !allows_stages)) {
         return std::nullopt;
     }
     parallel.data /= times;
@@ -124,7 +128,7 @@ std::optional<DeckEdit> with_axes(const spec::RunSpec& spec, int tensor, int sta
                                           ? fmt::format(", chunks_per_stage: {}", parallel.chunks_per_stage)
                                           : "");
     }
-    made.overrides += fmt::format(" parallel.data={}", parallel.data);
+    made.overrides += fmt::format(" parallel.data={}", parallel.sequence_groups());
     const auto layers = (spec.model.layers + parallel.stages - 1) / parallel.stages;
     if (!cut_over(made, spec.parallel.data) || layers * train.micro_batches > max_layer_passes) {
         return std::nullopt;

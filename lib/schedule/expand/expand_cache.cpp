@@ -1,6 +1,7 @@
 /// Batches, and the KV caches of programs that have them.
 #include <utility>
 
+#include "layout/context_heads.hpp"
 #include "layout/families/attention_window.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
@@ -20,6 +21,7 @@ std::int64_t elements_of(BatchTensor tensor,
     const bool is_cached = program.variant == Variant::cached;
     const auto& cache = program.cached.cache;
     const bool has_windows = layout::num_windowed_layers(spec) > 0;
+    const auto queries = model.tokens * (layout::exchanges_heads(spec.parallel) ? spec.parallel.context : 1);
     switch (tensor) {
         case BatchTensor::tokens:
         case BatchTensor::positions:
@@ -29,9 +31,9 @@ std::int64_t elements_of(BatchTensor tensor,
         case BatchTensor::losses:
             return is_cached && !program.cached.has_head ? 0 : model.tokens;
         case BatchTensor::document_starts:
-            return is_cached ? 0 : model.tokens;
+            return is_cached ? 0 : queries;
         case BatchTensor::window_starts:
-            return has_windows && !is_cached ? model.tokens : 0;
+            return has_windows && !is_cached ? queries : 0;
         case BatchTensor::samples:
             return is_cached ? 0 : spec.train.micro_batch;
         case BatchTensor::pairs:

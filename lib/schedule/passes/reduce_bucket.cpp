@@ -156,8 +156,7 @@ void BucketWriter::sum_ranges(std::vector<Op>& out,
 void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) const {
     using spec::Axis;
     std::map<std::vector<int>, std::vector<Operand>> summands;  // by the ranks that hold the same slice
-    std::vector<Operand> pieces;
-    std::vector<Operand> shared;  // summed over two stages
+    std::vector<Operand> shared;                                // summed over two stages
     for (const auto& part : bucket.parts) {
         const int u = part.unit;
         const auto piece = part_of_shard(part, model_.spans.data, model_.data_rank);
@@ -169,19 +168,14 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
                     {accumulator(u), Role::input, {run_in(accumulator(u), range)}});
             }
         }
-        if (piece.empty()) {
-            continue;
-        }
-        pieces.push_back({accumulator(u), Role::input, {run_in(accumulator(u), piece)}});
-        if (model_.is_shared_by_stages(u)) {
-            shared.push_back(pieces.back());
+        if (!piece.empty() && model_.is_shared_by_stages(u)) {
+            shared.push_back({accumulator(u), Role::input, {run_in(accumulator(u), piece)}});
         }
     }
     for (const auto& [members, ranges] : summands) {
         const bool is_whole = std::ssize(members) == model_.tensor();
         sum_ranges(out, bucket, is_whole ? "tensor" : "shared heads", members, ranges);
     }
-    sum_ranges(out, bucket, "context", model_.mesh.group(Axis::context, model_.rank), pieces);
     const int last = spec_.parallel.stages - 1;
     if (last > 0) {
         sum_ranges(out, bucket, "first and last stage",

@@ -110,8 +110,8 @@ std::string ExpectedResults::missing_or_twice(
     const auto& summed = described(rank, unit, parameter);
     const int tensor_ranks =
         summed.gradient_is_partial ? layout::ranks_per_slice(summed, layout(rank).tensor()) : 1;
-    // By (data rank, context rank, tensor rank, micro-batch, unit, phase): the rows that are summed.
-    using Summand = std::tuple<int, int, int, int, int, int>;
+    // By (data rank, tensor rank, micro-batch, unit, phase): the rows that are summed.
+    using Summand = std::tuple<int, int, int, int, int>;
     std::map<Summand, std::vector<std::pair<std::int64_t, std::int64_t>>> rows;
     for (const auto& leaf : leaves) {
         if (leaf.step != step) {
@@ -123,13 +123,12 @@ std::string ExpectedResults::missing_or_twice(
             return "a summand of another slice is in the sum";
         }
         const auto& from = layout(leaf.rank);
-        rows[{from.data_rank, from.context_rank, tensor_ranks > 1 ? from.tensor_rank : 0, leaf.microbatch,
-              leaf.unit, leaf.phase}]
+        rows[{from.data_rank, tensor_ranks > 1 ? from.tensor_rank : 0, leaf.microbatch, leaf.unit,
+              leaf.phase}]
             .emplace_back(leaf.row_begin, leaf.row_end);
     }
     const auto expected_uses = uses(unit, parameter);
     const auto expected = static_cast<std::size_t>(spec_.parallel.data) *
-                          static_cast<std::size_t>(spec_.parallel.context) *
                           static_cast<std::size_t>(tensor_ranks) *
                           static_cast<std::size_t>(spec_.train.micro_batches) * expected_uses.size();
     if (rows.size() != expected) {
@@ -143,14 +142,14 @@ std::string ExpectedResults::missing_or_twice(
             if (begin != row) {
                 return "rows from " + std::to_string(std::min(row, begin)) + " on of data rank " +
                        std::to_string(std::get<0>(slot)) + ", micro-batch " +
-                       std::to_string(std::get<3>(slot)) +
+                       std::to_string(std::get<2>(slot)) +
                        (begin < row ? " are summed twice" : " are missing");
             }
             row = end;
         }
         if (row != blocks.back().second || (blocks.size() > 1 && row == 0)) {
             return "a contribution of data rank " + std::to_string(std::get<0>(slot)) + ", micro-batch " +
-                   std::to_string(std::get<3>(slot)) + " is summed twice";
+                   std::to_string(std::get<2>(slot)) + " is summed twice";
         }
     }
     return {};
@@ -214,10 +213,9 @@ std::uint64_t ExpectedResults::over_data_axis(const Summands& summands, Terms& t
 std::uint64_t ExpectedResults::in_order_of_plan(const Summands& summands,
                                                 bool over_tensor,
                                                 Terms& terms) const {
-    // From the outer level to the inner: stages that share a table, context axis, tensor axis, data axis.
+    // From the outer level to the inner: stages that share a table, tensor axis, data axis.
     const std::vector<std::function<int(const Leaf&)>> levels{
         [&](const Leaf& leaf) { return layout(leaf.rank).stage; },
-        [&](const Leaf& leaf) { return layout(leaf.rank).context_rank; },
         [&](const Leaf& leaf) { return over_tensor ? layout(leaf.rank).tensor_rank : 0; }};
     const std::function<std::uint64_t(const Summands&, std::size_t)> total = [&](const Summands& some,
                                                                                  std::size_t level) {

@@ -83,6 +83,9 @@ void SimulatedWorld::exchange(const std::vector<std::pair<int, int>>& rank_and_o
         blocks[b] = is_sum(kind) ? sum_of_block(b) : found[b].reads[i];
     }
     for (std::size_t m = 0; m < size; ++m) {
+        for (std::size_t b = 0; kind == OpKind::all_to_all && b < size; ++b) {
+            blocks[b] = block_of(member_op(b).reads[i], found[b].reads[i], run_of(b, m));
+        }
         if (writes_own_block(kind)) {
             values[m].push_back(blocks[m]);
             continue;

@@ -115,7 +115,7 @@ Pieces SimulatedWorld::inputs(int rank, BufferId index, int step, Pieces pieces)
     given.microbatch = described.microbatch;
     if (described.microbatch >= 0 && truth_ != nullptr) {
         const auto& layout = truth_->layout(rank);
-        for (const int coordinate : {layout.data_rank, layout.context_rank, described.microbatch}) {
+        for (const int coordinate : {layout.data_rank, described.microbatch}) {
             given.term = mixed(given.term, static_cast<std::uint64_t>(coordinate));
         }
     }

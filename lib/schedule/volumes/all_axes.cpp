@@ -1,6 +1,6 @@
 #include "schedule/volumes/all_axes.hpp"
 
-#include "base/contract.hpp"
+#include "schedule/volumes/context_volumes.hpp"
 #include "schedule/volumes/pipeline_volumes.hpp"
 #include "schedule/volumes/split_volumes.hpp"
 #include "schedule/volumes/tensor_volumes.hpp"
@@ -12,7 +12,6 @@ namespace ziggurat::schedule {
 
 std::map<Purpose, double> bytes_by_formula(const spec::RunSpec& run, const ModelLayout& model) {
     const auto spec = spec::of_stage(run, model.stage);
-    ZG_EXPECTS(spec.parallel.context == 1);
     std::map<Purpose, double> bytes;
     for (const auto& [purpose, whole_units] : bytes_of(volumes_by_formula(spec, model), spec.precision)) {
         bytes[purpose] = static_cast<double>(whole_units);
@@ -23,6 +22,7 @@ std::map<Purpose, double> bytes_by_formula(const spec::RunSpec& run, const Model
     bytes[Purpose::gradients] += gradient_sum_bytes_by_formula(spec, model);
     bytes[Purpose::tensor] =
         static_cast<double>(tensor_bytes_by_formula(spec, model) + split_bytes_by_formula(spec, model));
+    bytes[Purpose::context] = static_cast<double>(context_bytes_by_formula(spec, model));
     bytes[Purpose::pipeline] = static_cast<double>(pipeline_bytes_by_formula(spec, model));
     return bytes;
 }

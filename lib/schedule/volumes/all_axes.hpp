@@ -9,14 +9,14 @@
 
 namespace ziggurat::schedule {
 
-/// Returns the bytes by purpose: parameters, secondary, gradients, publication, tensor and pipeline.
+/// Returns the bytes by purpose: parameters, secondary, gradients, publication, tensor, context and pipeline.
 ///
 /// They are the sum of volumes_by_formula in bytes, this rank's share of tile_volumes_of_axis,
-/// gradient_sum_bytes_by_formula, tensor_bytes_by_formula, split_bytes_by_formula and
-/// pipeline_bytes_by_formula. Programs round down for each collective. For tiles and for unequal parts, the
-/// result is the average over the ranks of the axis.
+/// gradient_sum_bytes_by_formula, tensor_bytes_by_formula, split_bytes_by_formula,
+/// context_bytes_by_formula and pipeline_bytes_by_formula. Programs round down for each collective. For tiles
+/// and for unequal parts, the result is the average over the ranks of the axis.
 ///
-/// \pre the context axis has one rank
+/// \pre the context axis has one rank, or its kind is ulysses
 std::map<Purpose, double> bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

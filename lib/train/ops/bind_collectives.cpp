@@ -162,6 +162,9 @@ comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
             call.output_offset_bytes = to.runs.front().offset;
         }
     }
+    if (row.writes == BlockUse::received) {
+        call.output_blocks = call.blocks;  // members exchange blocks of one size
+    }
     if (row.reads == BlockUse::all && row.writes == BlockUse::all) {
         count_from_first_block(call);
     }

@@ -50,7 +50,7 @@ void score_pairs(const ScoredRun& run,
     while (done < all && !stops()) {
         const auto first = std::min(done + run.model.data_rank * rows, all);
         samples.fill(batch, first);
-        copy_into(batch, run.assembly.evaluate_slot());
+        copy_into(batch, run.assembly.evaluate_slot(), run.model.positions);
         run.assembly.evaluator().run_step();
         if (run.model.counts_losses()) {
             put_scores(batch, run.assembly.evaluate_slot().losses,

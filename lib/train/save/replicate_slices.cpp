@@ -139,7 +139,6 @@ void replicate_slices(const comm::Context& world,
                       const StateView& state,
                       const std::function<bool(layout::StateKind)>& is_sent) {
     const auto& model = state.model;
-    ZG_EXPECTS(model.mesh.degree(spec::Axis::context) == 1);
     auto saved = schedule::saved_runs(model, state.program);
     std::erase_if(saved, [&](const schedule::SavedRun& run) {
         return !is_sent(state.program.buffers[run.buffer].state);

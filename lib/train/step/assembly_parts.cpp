@@ -27,11 +27,19 @@ AnyBinder make_binder(const spec::RunSpec& spec,
                       const schedule::ModelLayout& model,
                       const device::Stream& stream) {
     if (spec.precision.compute == spec::DType::f32) {
-        return AnyBinder{std::in_place_type<model::Binder<float>>, spec, model.table, model.tensor_rank,
+        return AnyBinder{std::in_place_type<model::Binder<float>>,
+                         spec,
+                         model.table,
+                         model.tensor_rank,
+                         model.context_rank,
                          stream};
     }
-    return AnyBinder{std::in_place_type<model::Binder<tensor::bfloat16>>, spec, model.table,
-                     model.tensor_rank, stream};
+    return AnyBinder{std::in_place_type<model::Binder<tensor::bfloat16>>,
+                     spec,
+                     model.table,
+                     model.tensor_rank,
+                     model.context_rank,
+                     stream};
 }
 
 /// Shares the arenas that collectives access with the other ranks of the node.

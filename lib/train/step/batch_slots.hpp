@@ -12,17 +12,24 @@
 
 namespace ziggurat::train {
 
+/// Part of the global batch that a rank has.
+struct BatchPart {
+    int group = 0;                   ///< of ranks with the same sequences (ModelLayout::sequence_group)
+    layout::ElementRange positions;  ///< of each sequence (ModelLayout::positions)
+};
+
 /// Memory of the tensors of one micro-batch (schedule::BatchTensor).
 ///
-/// Tensors that a program does not use are empty.
+/// `positions` is the number of positions of a rank: data.seq, divided by the context ranks. Tensors that a
+/// program does not use are empty.
 struct BatchSlot {
-    std::span<std::int32_t> tokens;           ///< [micro_batch * seq]
-    std::span<std::int32_t> targets;          ///< [micro_batch * seq]
-    std::span<std::int32_t> positions;        ///< [micro_batch * seq]
-    std::span<std::int32_t> document_starts;  ///< [micro_batch * seq]
-    std::span<std::uint8_t> mask;             ///< [micro_batch * seq]
+    std::span<std::int32_t> tokens;           ///< [micro_batch * positions]
+    std::span<std::int32_t> targets;          ///< [micro_batch * positions]
+    std::span<std::int32_t> positions;        ///< [micro_batch * positions]
+    std::span<std::int32_t> document_starts;  ///< [micro_batch * seq], of all positions
+    std::span<std::uint8_t> mask;             ///< [micro_batch * positions]
     std::span<std::int64_t> samples;          ///< [micro_batch]
-    std::span<float> losses;                  ///< [micro_batch * seq], 0 where the mask is 0
+    std::span<float> losses;                  ///< [micro_batch * positions], 0 where the mask is 0
     /// Preference objectives: [micro_batch * (seq / min_pair_tokens)], see kernels::preference_weights.
     std::span<kernels::AnswerRows> pairs = {};
     std::span<kernels::AnswerSums> references = {};

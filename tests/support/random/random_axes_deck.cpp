@@ -7,6 +7,7 @@
 #include <sstream>
 #include <vector>
 
+#include "layout/context_heads.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "tests/support/deck_text.hpp"
 #include "tests/support/random/draw.hpp"
@@ -18,10 +19,13 @@ namespace {
 
 struct Degrees {
     int tensor = 1;
+    int context = 1;
     int stages = 1;
     int data = 1;
 
-    int ranks() const { return tensor * stages * data; }
+    /// Returns the ranks over which state is sharded.
+    int data_axis() const { return data * context; }
+    int ranks() const { return tensor * stages * data_axis(); }
 };
 
 /// Draws any layout of up to `max` ranks, except those of the data axis alone.
@@ -30,15 +34,16 @@ Degrees draw_degrees(Draw& draw, int max) {
     do {
         drawn.tensor = draw.one_of<int>({1, 1, 2, 2, 2, 3, 4, 5, 6});
         drawn.stages = draw.one_of<int>({1, 1, 2, 2, 2, 3, 3, 4, 5, 6});
+        drawn.context = draw.one_of<int>({1, 1, 1, 2, 3, 4});
         drawn.data = draw.one_of<int>({1, 1, 1, 2, 2, 3, 4});
-    } while (drawn.ranks() > max || drawn.tensor * drawn.stages == 1);
+    } while (drawn.ranks() > max || drawn.tensor * drawn.context * drawn.stages == 1);
     return drawn;
 }
 
 void draw_model(Draw& draw, DeckText& deck, const Degrees& degrees, std::int64_t seq, std::int64_t layers) {
     const auto families = layout::families();
     const auto& family = *families[static_cast<std::size_t>(draw.between(0, std::ssize(families) - 1))];
-    const auto heads = degrees.tensor * draw.between(1, 3);
+    const auto heads = degrees.tensor * degrees.context * draw.between(1, 3);
     const auto head_dim = family.has_rotary_positions() ? 2 * draw.between(2, 4) : draw.between(3, 7);
     deck.set("family", family.name);
     deck.set("layers", layers);
@@ -116,6 +121,9 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
     deck.set("threads", 1);
     deck.set("tensor", degrees.tensor);
     deck.set("sequence", has_sequence);
+    if (degrees.context > 1) {
+        deck.set("context", fmt::format("{{degree: {}, kind: ulysses}}", degrees.context));
+    }
     const auto schedule = chunks > 1 ? "interleaved" : draw.one_of<std::string>({"gpipe", "1f1b", "1f1b"});
     const auto each = degrees.stages > 1 && draw.chance(0.4)
                           ? ", each: " + drawn_stages(draw, degrees.stages, chunks, layers)
@@ -123,8 +131,8 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
     deck.set("pipeline", fmt::format("{{stages: {}, schedule: {}, chunks_per_stage: {}{}}}", degrees.stages,
                                      schedule, chunks, each));
     if (draw.chance(0.4)) {
-        deck.set("order", draw.one_of<std::string>({"[data, tensor, context, pipeline]",
-                                                    "[pipeline, data, tensor, context]",
+        deck.set("order", draw.one_of<std::string>({"[context, data, tensor, pipeline]",
+                                                    "[pipeline, context, data, tensor]",
                                                     "[tensor, pipeline, context, data]"}));
     }
     deck.section("parallel");
@@ -135,10 +143,10 @@ void draw_state(Draw& draw, DeckText& deck, const Degrees& degrees, const std::s
     int parameters = 1;
     if (draw.chance(0.5)) {
         const auto zero = draw.between(0, 3);
-        parameters = zero == 3 ? degrees.data : 1;
+        parameters = zero == 3 ? degrees.data_axis() : 1;
         deck.set("zero", zero);
     } else {
-        const int optimizer = draw.between_divisors(1, degrees.data);
+        const int optimizer = draw.between_divisors(1, degrees.data_axis());
         parameters = draw.between_divisors(1, optimizer);
         deck.set("parameters", parameters);
         deck.set("gradients", draw.chance(0.5) ? parameters : optimizer);
@@ -147,13 +155,13 @@ void draw_state(Draw& draw, DeckText& deck, const Degrees& degrees, const std::s
     if (draw.chance(0.6)) {
         deck.set("reduce", draw.one_of<std::string>({"at_end", "each_microbatch", "by_span"}));
     }
-    if (degrees.data > 1 && draw.chance(0.4)) {
+    if (degrees.data_axis() > 1 && draw.chance(0.4)) {
         deck.set("leases", "step");
     } else if (parameters > 1 && draw.chance(0.7)) {
         deck.set("secondary", std::max(2, draw.between_divisors(1, parameters)));
     }
     if (draw.chance(0.3)) {
-        deck.set("sum_group", draw.between_divisors(1, degrees.data));
+        deck.set("sum_group", draw.between_divisors(1, degrees.data_axis()));
     }
     deck.section("sharding");
     const auto tier = [&] {
@@ -233,9 +241,10 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
     deck.section("run");
     deck.set("every", "none");
     deck.section("checkpoint");
-    const auto seq = is_long ? degrees.tensor * draw.between(520 / degrees.tensor, 530 / degrees.tensor)
-                     : draw.chance(0.7) ? degrees.tensor * draw.between(2, 6)
-                                        : draw.between(3, 15);
+    const auto parts = degrees.tensor * degrees.context;
+    const auto seq = is_long            ? parts * draw.between(520 / parts, 530 / parts)
+                     : draw.chance(0.7) ? parts * draw.between(2, 6)
+                                        : degrees.context * draw.between(3, 15);
     draw_model(draw, deck, degrees, seq, shape.layers);
     deck.set("seq", seq);
     deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
@@ -279,8 +288,13 @@ namespace {
 bool fits(const spec::RunSpec& run, const Degrees& degrees) {
     const auto divides = [&](std::int64_t parts, std::int64_t number) { return number % parts == 0; };
     const auto keys = run.model.kv_heads;
+    auto parallel = run.parallel;
+    parallel.context = degrees.context;
+    parallel.context_kind = spec::ContextKind::ulysses;
     return degrees.ranks() <= run.parallel.ranks && divides(degrees.tensor, run.model.heads) &&
-           divides(degrees.tensor, run.model.ffn_hidden) && divides(degrees.tensor, run.model.vocab_padded) &&
+           layout::can_exchange_heads(run.model, parallel, degrees.tensor) &&
+           divides(degrees.context, run.data.seq) && divides(degrees.tensor, run.model.ffn_hidden) &&
+           divides(degrees.tensor, run.model.vocab_padded) &&
            (divides(degrees.tensor, keys) || divides(keys, degrees.tensor)) &&
            degrees.stages <= run.model.layers &&
            divides(degrees.data * run.train.micro_batch, run.train.global_batch);
@@ -300,6 +314,7 @@ RandomDeck other_layout_of(const RandomDeck& deck, const std::string& nvme_folde
     do {
         degrees.tensor = draw.one_of<int>({1, 1, 2, 3, 4, 6});
         degrees.stages = draw.one_of<int>({1, 1, 2, 3, 4});
+        degrees.context = draw.one_of<int>({1, 1, 2, 3});
         degrees.data = draw.one_of<int>({1, 1, 2, 3});
     } while (!fits(deck.run, degrees));
     std::string training;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "layout/context_heads.hpp"
 #include "layout/counts.hpp"
 #include "layout/families/adapters.hpp"
 #include "layout/families/attention_window.hpp"
@@ -28,7 +29,8 @@ void draw_axes(Draw& draw, spec::Parallel& parallel, const RandomSpecLimits& lim
         parallel.context = limits.context ? draw.one_of<int>({1, 1, 1, 2, 3}) : 1;
         parallel.data = draw.one_of<int>({1, 2, 2, 3, 4, 4, 6, 8});
         parallel.stages = draw.one_of<int>({1, 1, 2, 3, 4});
-        parallel.ranks = parallel.tensor * parallel.context * parallel.data * parallel.stages;
+        parallel.data *= parallel.context;
+        parallel.ranks = parallel.tensor * parallel.data * parallel.stages;
     } while (parallel.ranks > limits.max_ranks);
     parallel.sequence = parallel.tensor > 1 && draw.chance(0.5);
     parallel.pipeline_schedule =
@@ -37,7 +39,13 @@ void draw_axes(Draw& draw, spec::Parallel& parallel, const RandomSpecLimits& lim
     if (parallel.pipeline_schedule == PipelineSchedule::interleaved && parallel.stages > 1) {
         parallel.chunks_per_stage = static_cast<int>(draw.between(1, 3));
     }
-    std::shuffle(parallel.order.begin(), parallel.order.end(), draw.engine());
+    auto& order = parallel.order;
+    std::shuffle(order.begin(), order.end(), draw.engine());
+    std::erase(order, spec::Axis::context);
+    order.insert(std::ranges::find(order, spec::Axis::data), spec::Axis::context);
+    if (parallel.context > 1 && draw.chance(0.6)) {
+        parallel.context_kind = spec::ContextKind::ulysses;
+    }
 }
 
 void draw_model(Draw& draw, spec::Model& model, const spec::Parallel& parallel) {
@@ -49,6 +57,11 @@ void draw_model(Draw& draw, spec::Model& model, const spec::Parallel& parallel) 
     model.layers = std::max<std::int64_t>(virtual_stages, 1) + draw.between(0, 3);
     model.kv_heads = tensor * draw.between(1, 2);
     model.heads = model.kv_heads * (family.has_grouped_queries ? draw.between(1, 3) : 1);
+    if (layout::exchanges_heads(parallel)) {
+        // Each rank has its own key heads, or all share one.
+        model.kv_heads = tensor * (family.has_grouped_queries && draw.chance(0.4) ? 1 : parallel.context);
+        model.heads = model.kv_heads * (family.has_grouped_queries ? parallel.context : 1);
+    }
     model.head_dim = 2 * draw.between(2, 7);
     model.hidden =
         family.has_own_head_dim && draw.chance(0.3) ? 2 * draw.between(4, 30) : model.heads * model.head_dim;
@@ -236,7 +249,8 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     spec.model.max_seq = spec.data.seq + draw.between(0, 5);
     spec.train.micro_batch = draw.between(1, 3);
     spec.train.micro_batches = draw.between(1, 5);
-    spec.train.global_batch = spec.train.micro_batch * spec.train.micro_batches * spec.parallel.data;
+    spec.train.global_batch =
+        spec.train.micro_batch * spec.train.micro_batches * spec.parallel.sequence_groups();
     spec.train.steps = 10;
 
     spec.overlap.prefetch = static_cast<int>(draw.between(0, 3));

@@ -24,6 +24,7 @@
 #include "kernels/embedding.hpp"
 #include "kernels/gelu.hpp"
 #include "kernels/gradient_norm.hpp"
+#include "kernels/head_exchange.hpp"
 #include "kernels/initial_values.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/norm/head_norm.hpp"
@@ -90,6 +91,18 @@ void add_sweeps(Calls& calls) {
     };
     calls["put_columns"] = [](Operands& use) {
         put_columns<T>(use.stream, use.matrix<T>(rows, 7), 5, use.matrix<T>(rows, width));
+    };
+    constexpr ContextHeads shared{.ranks = 2, .heads = 4, .kv_heads = 1, .head_dim = 5};
+    calls["split_heads"] = [shared](Operands& use) {
+        split_heads<T>(use.stream, shared, use.matrix<T>(rows, shared.width()),
+                       use.matrix<T>(shared.ranks * rows, shared.part_width()));
+    };
+    calls["join_heads"] = [shared](Operands& use) {
+        join_heads<T>(use.stream, shared, use.matrix<T>(shared.ranks * rows, shared.part_width()),
+                      use.matrix<T>(rows, shared.width()));
+    };
+    calls["exchange_blocks"] = [](Operands& use) {
+        exchange_blocks<T>(use.stream, 3, 2, use.matrix<T>(rows, width), use.matrix<T>(rows, width));
     };
     calls["add_columns"] = [](Operands& use) {
         add_columns<T>(use.stream, use.matrix<T>(rows, 7), 5, use.matrix<T>(rows, width));
@@ -370,11 +383,14 @@ const std::set<std::string>& same_everywhere() {
                                              "embedding_positions_forward",
                                              "embedding_tile_backward",
                                              "embedding_tile_forward",
+                                             "exchange_blocks",
                                              "fill_zero",
+                                             "join_heads",
                                              "put_columns",
                                              "residual_forward",
                                              "rope",
                                              "scale",
+                                             "split_heads",
                                              "sum_of_squares",
                                              "take_columns"};
     return names;

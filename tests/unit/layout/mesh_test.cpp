@@ -9,13 +9,14 @@ namespace {
 
 using spec::Axis;
 
-spec::Parallel parallel(int tensor, int context, int data, int stages) {
+/// \param groups  data ranks with sequences of their own; each is `context` ranks
+spec::Parallel parallel(int tensor, int context, int groups, int stages) {
     spec::Parallel parallel;
     parallel.tensor = tensor;
     parallel.context = context;
-    parallel.data = data;
+    parallel.data = groups * context;
     parallel.stages = stages;
-    parallel.ranks = tensor * context * data * stages;
+    parallel.ranks = tensor * parallel.data * stages;
     return parallel;
 }
 
@@ -43,11 +44,22 @@ TEST(Mesh, FindsEveryRankFromItsCoordinates) {
 
     for (int rank = 0; rank < mesh.ranks(); ++rank) {
         int found = 0;
-        for (const auto axis : {Axis::tensor, Axis::context, Axis::data, Axis::pipeline}) {
+        for (const auto axis : {Axis::tensor, Axis::data, Axis::pipeline}) {
             found = mesh.neighbour(axis, found, mesh.coordinate(axis, rank));
         }
         EXPECT_EQ(found, rank);
     }
+}
+
+TEST(Mesh, HasContextRanksInsideTheDataAxis) {
+    const Mesh mesh{parallel(2, 3, 2, 1)};
+
+    EXPECT_EQ(mesh.degree(Axis::data), 6);
+    EXPECT_EQ(mesh.group(Axis::data, 3), (std::vector<int>{1, 3, 5, 7, 9, 11}));
+    EXPECT_EQ(mesh.group(Axis::context, 3), (std::vector<int>{1, 3, 5}));
+    EXPECT_EQ(mesh.group(Axis::context, 8), (std::vector<int>{6, 8, 10}));
+    EXPECT_EQ(mesh.coordinate(Axis::context, 10), 2);
+    EXPECT_EQ(mesh.coordinate(Axis::data, 10), 5);
 }
 
 TEST(Mesh, RefusesDegreesThatDoNotMakeTheRanks) {

@@ -103,9 +103,14 @@ TEST(ModelLayout, CountsReplicasOverTheTensorAxisOnce) {
 
 TEST(ModelLayout, CutsSequencesOverTheContextAxis) {
     auto spec = test::small_spec();
-    spec.parallel.context = spec.parallel.ranks = 2;
+    spec.parallel.context = 2;
+    spec.parallel.data = spec.parallel.ranks = 4;
+    const ModelLayout model{spec, 3};
 
-    EXPECT_EQ((ModelLayout{spec, 1}.tokens), 2 * 16 / 2);
+    EXPECT_EQ(model.tokens, 2 * 16 / 2);
+    EXPECT_EQ(model.positions, (layout::ElementRange{8, 16}));
+    EXPECT_EQ(model.sequence_group, 1);
+    EXPECT_EQ(model.data_rank, 3);
 }
 
 TEST(ModelLayout, NamesGroupsOfDataRanksByWorldRanks) {

@@ -19,13 +19,12 @@ namespace ziggurat::schedule {
 /// therefore has the same work in every round. Sends and receives have their own lanes, in the same order on
 /// all ranks.
 ///
-/// Does nothing if the context axis has one rank. Runs after recompute_pass: its clones become rings too.
+/// Does nothing unless the context axis has several ranks and its kind is ring. Runs after recompute_pass:
+/// its clones become rings too.
 ///
 /// Source: Liu et al., "Ring Attention with Blockwise Transformers", 2023, section 3; Brandon et al.,
 /// "Striped Attention", 2023 (balance); parts are merged by their log-sum-exp.
 /// Numerics: sums over keys have another order on every rank, so results agree within a tolerance only.
-///
-/// \pre context.kind is ring
 void context_ring_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

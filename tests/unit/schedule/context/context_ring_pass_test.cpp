@@ -1,4 +1,4 @@
-#include "schedule/passes/context_ring_pass.hpp"
+#include "schedule/context/context_ring_pass.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,9 @@ namespace {
 spec::RunSpec on_a_ring(int ranks) {
     auto spec = test::random_spec(4, {.context = false, .tiers = false, .frozen = false, .tiles = false});
     spec.parallel = {};
-    spec.parallel.ranks = spec.parallel.context = ranks;
+    spec.parallel.ranks = spec.parallel.data = spec.parallel.context = ranks;
     spec.sharding = {1, 1, 1, 0, spec::ReducePlan::at_end, 1};
+    spec.parallel.context_kind = spec::ContextKind::ring;
     spec.data.seq = 12;
     spec.model.layers = 2;
     spec.train.micro_batches = 1;

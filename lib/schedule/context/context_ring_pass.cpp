@@ -1,10 +1,8 @@
-#include "schedule/passes/context_ring_pass.hpp"
+#include "schedule/context/context_ring_pass.hpp"
 
 #include <algorithm>
 #include <string>
 #include <utility>
-
-#include "base/contract.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -174,11 +172,9 @@ class Ring {
 }  // namespace
 
 void context_ring_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
-    if (spec.parallel.context == 1) {
-        return;
+    if (spec.parallel.context > 1 && spec.parallel.context_kind == spec::ContextKind::ring) {
+        Ring{draft, spec, model}.run();
     }
-    ZG_EXPECTS(spec.parallel.context_kind == spec::ContextKind::ring);
-    Ring{draft, spec, model}.run();
 }
 
 }  // namespace ziggurat::schedule

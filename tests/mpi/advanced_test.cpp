@@ -1,0 +1,120 @@
+/// Class B of context ranks, alone and beside the other axes, against one rank with the whole work.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/control.hpp"
+#include "tests/support/class_b.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/tiny_training.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using test::Keep;
+using test::TinyOutcome;
+
+constexpr std::int64_t samples = 8;
+
+/// Degrees of the axes; `zero` is the ZeRO stage.
+struct Layout {
+    int context = 1;
+    int data = 1;
+    int tensor = 1;
+    int stages = 1;
+    int zero = 0;
+    bool has_sequence = false;
+    spec::RecomputeKind recompute = spec::RecomputeKind::none;
+
+    int ranks() const { return context * data * tensor * stages; }
+    std::string text() const {
+        return "context " + std::to_string(context) + ", data " + std::to_string(data) + ", tensor " +
+               std::to_string(tensor) + ", stages " + std::to_string(stages) + ", zero " +
+               std::to_string(zero) + (has_sequence ? ", sequence" : "");
+    }
+};
+
+std::vector<Layout> layouts() {
+    using spec::RecomputeKind;
+    return {
+        {.context = 2},
+        {.context = 2, .zero = 3, .recompute = RecomputeKind::full},
+        {.context = 3, .zero = 1, .recompute = RecomputeKind::selective},
+        {.context = 4, .zero = 2},
+        {.context = 2, .data = 2, .zero = 3},
+        {.context = 2, .tensor = 2, .zero = 1, .has_sequence = true},
+        {.context = 2, .stages = 2, .recompute = RecomputeKind::full},
+        {.context = 3, .tensor = 2, .zero = 3},
+        {.context = 2, .tensor = 2, .stages = 2, .zero = 2, .has_sequence = true},
+        {.context = 4, .data = 2, .zero = 3, .recompute = RecomputeKind::selective},
+        {.context = 3, .data = 2, .tensor = 2, .zero = 2},
+    };
+}
+
+/// Returns a run whose heads 2, 3 and 4 context ranks of two tensor ranks divide. Of llama, ranks share key
+/// heads; its documents cross the parts of the ranks.
+spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64_t micro) {
+    auto run = test::tiny_run(family, layout.data, micro, samples / layout.data / micro);
+    run.model.layers = 3;
+    run.model.heads = 24;
+    run.model.head_dim = 4;
+    run.model.hidden = 96;
+    run.model.kv_heads = family == "llama" ? 2 : family == "gemma2" ? 12 : 24;
+    run.model.rotary_fraction = run.model.rotary_fraction < 1 ? 0.5 : 1;
+    run.model.max_seq = 24;
+    run.model.window = run.model.window > 0 ? 9 : 0;
+    run.data.seq = 24;
+    run.data.reset_at_document = family == "llama" || family == "gemma2";
+    run.parallel.context = layout.context;
+    run.parallel.context_kind = spec::ContextKind::ulysses;
+    run.parallel.data = layout.data * layout.context;
+    run.parallel.tensor = layout.tensor;
+    run.parallel.sequence = layout.has_sequence;
+    run.parallel.stages = layout.stages;
+    run.parallel.ranks = run.parallel.ranks_per_node = layout.ranks();
+    const int span = run.parallel.data;
+    run.sharding.optimizer = layout.zero >= 1 ? span : 1;
+    run.sharding.gradients = layout.zero >= 2 ? span : 1;
+    run.sharding.parameters = layout.zero >= 3 ? span : 1;
+    run.sharding.sum_group = span;
+    run.recompute.kind = layout.recompute;
+    run.train.steps = 4;
+    return run;
+}
+
+class Advanced : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Advanced, ContextRanksTrainAsOneRankDoes) {
+    const auto& world = test::world();
+    const auto myself = world.group().split(world.rank());
+    TinyOutcome alone;
+    int tried = 0;
+    for (const auto& layout : layouts()) {
+        if (layout.ranks() != world.size()) {
+            continue;
+        }
+        ++tried;
+        for (const std::int64_t micro : {1, 2}) {
+            SCOPED_TRACE(layout.text() + ", micro-batch " + std::to_string(micro));
+            const auto ours = test::train_tiny(run_of(GetParam(), layout, micro), world, Keep::tensors);
+            if (world.rank() == 0) {
+                if (alone.losses.empty()) {
+                    alone = test::train_tiny(run_of(GetParam(), {}, 4), world.in(myself), Keep::tensors);
+                }
+                test::expect_class_b(ours, alone);
+            }
+            comm::barrier(world);
+        }
+    }
+    EXPECT_GT(tried, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families,
+                         Advanced,
+                         ::testing::Values("gpt2", "llama", "gemma2", "olmo2"),
+                         [](const auto& made) { return made.param; });
+
+}  // namespace
+}  // namespace ziggurat::train
