@@ -115,7 +115,7 @@ TEST_F(SystemDecks, LoadAsTheirFirstLinesSay) {
         }
         ++checked;
     }
-    EXPECT_GE(checked, 14);
+    EXPECT_GE(checked, 16);
 }
 
 /// Expects that the deck fits, and that it lacks memory of `tier` with `overrides`.
@@ -246,6 +246,13 @@ TEST_F(SystemDecks, ATrillionFitsWhereTensorRanksShareTokens) {
         return load_for("megatron-sp-1t.yaml", "dgx-a100", 512, overrides);
     };
     expect_to_need(at({}), at({"parallel.sequence=false"}), spec::Tier::device);
+}
+
+TEST_F(SystemDecks, AMillionTokensFitContextRanks) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("ulysses-1m.yaml", "dgx-h100", 32, overrides);
+    };
+    expect_to_need(at({}), at({"parallel.context=1", "train.global_batch=32"}), spec::Tier::device);
 }
 
 TEST_F(SystemDecks, EightyFourBillionFitStagesOfSmallDevices) {

@@ -117,15 +117,14 @@ void resolve_sequence(Resolution& resolution) {
 void resolve_context_kind(Resolution& resolution) {
     spec::Parallel& parallel = resolution.run.parallel;
     parallel.context_kind = spec::ContextKind::ulysses;
+    bool exchanges = resolution.values.is_keyword("parallel.context.kind", "ulysses");
     if (resolution.is_auto("parallel.context.kind")) {
-        const bool divides = layout::can_exchange_heads(resolution.run.model, parallel, parallel.tensor);
-        resolution.values.set_resolved("parallel.context.kind", {}, divides ? "ulysses" : "ring",
-                                       divides ? "context x tensor ranks divide the heads"
-                                               : "context x tensor ranks do not divide the heads");
+        exchanges = layout::can_exchange_heads(resolution.run.model, parallel, parallel.tensor);
+        resolution.values.set_resolved("parallel.context.kind", {}, exchanges ? "ulysses" : "ring",
+                                       exchanges ? "context x tensor ranks divide the heads"
+                                                 : "context x tensor ranks do not divide the heads");
     }
-    parallel.context_kind = resolution.values.is_keyword("parallel.context.kind", "ulysses")
-                                ? spec::ContextKind::ulysses
-                                : spec::ContextKind::ring;
+    parallel.context_kind = exchanges ? spec::ContextKind::ulysses : spec::ContextKind::ring;
 }
 
 }  // namespace

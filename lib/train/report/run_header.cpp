@@ -51,9 +51,9 @@ std::string layout_line(const spec::RunSpec& spec) {
     return fmt::format(
         "{} rank{} = tensor {} x context {} x data {} x pipeline {}{}{}; sharded over ranks: parameters {}, "
         "gradients {}, optimizer {}{}; recompute {}",
-        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.data, p.stages, layout::describe_axes(p),
-        nodes, spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer, again,
-        spec::keyword_of(spec.recompute.kind));
+        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.sequence_groups(), p.stages,
+        layout::describe_axes(p), nodes, spec.sharding.parameters, spec.sharding.gradients,
+        spec.sharding.optimizer, again, spec::keyword_of(spec.recompute.kind));
 }
 
 /// Returns the ranks of each node; empty if all ranks are on one node.

@@ -22,8 +22,8 @@ std::string layout_line(const spec::RunSpec& spec) {
     return fmt::format(
         "{} rank{}: tensor {}, context {}, data {}, pipeline {}; spans {} (parameters), {} (gradients), "
         "{} (optimizer)",
-        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.data, p.stages, spec.sharding.parameters,
-        spec.sharding.gradients, spec.sharding.optimizer);
+        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.sequence_groups(), p.stages,
+        spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer);
 }
 
 /// Flushes `file` if it is open. Returns a warning if that fails, otherwise an empty string.

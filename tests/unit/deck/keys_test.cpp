@@ -204,6 +204,8 @@ std::map<std::string, Case> cases() {
         {"parallel.tensor.degree", set_to("parallel.tensor.degree", "2")},
         {"parallel.sequence", set_to("parallel.sequence", "true", {"parallel.tensor.degree=2"})},
         {"parallel.context.degree", set_to("parallel.context.degree", "2")},
+        {"parallel.context.kind",
+         changed("parallel.context.kind", "ulysses", "ring", {"parallel.context.degree=2"})},
         {"parallel.pipeline.stages", set_to("parallel.pipeline.stages", "2")},
         {"parallel.pipeline.schedule",
          set_to("parallel.pipeline.schedule", "gpipe", {"parallel.pipeline.stages=2"})},
@@ -317,7 +319,6 @@ const std::set<std::string> read_otherwise{
     // Keys with one value, or whose others are rejected (rules/unsupported.cpp, rules/rules_tiles.cpp).
     "optimizer.kind",
     "parallel.tensor.mode",
-    "parallel.context.kind",
     "precision.master",
     "precision.reduce",
     "tiers.movement",
