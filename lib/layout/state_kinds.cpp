@@ -18,14 +18,16 @@ const char* to_string(PieceKind kind) {
             return "second_moment";
         case PieceKind::average:
             return "average";
+        case PieceKind::delayed_weights:
+            return "delayed_weights";
     }
     return "";
 }
 
 std::optional<PieceKind> piece_kind_named(std::string_view name) {
-    for (const auto kind : state_kinds) {
-        const auto piece = row_of(kind).piece;
-        if (piece && name == to_string(*piece)) {
+    for (const auto piece : {PieceKind::weights, PieceKind::first_moment, PieceKind::second_moment,
+                             PieceKind::average, PieceKind::delayed_weights}) {
+        if (name == to_string(piece)) {
             return piece;
         }
     }
@@ -37,8 +39,8 @@ bool is_kept(StateKind kind, const spec::RunSpec& run) {
         case Presence::trained:
         case Presence::frozen:
             return true;
-        case Presence::trained_if_bf16:
-            return has_master(run.precision);
+        case Presence::trained_if_master:
+            return masters_of(run) != Masters::none;
         case Presence::trained_if_averaged:
             return run.train.average.is_on();
         case Presence::within_step:

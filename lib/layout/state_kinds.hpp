@@ -38,6 +38,7 @@ enum class PieceKind {
     first_moment,
     second_moment,
     average,
+    delayed_weights,  ///< the parameters of a delayed update, which lack the last update of the master
 };
 
 /// Groups of kinds with one shard degree (`sharding.*`), home (`tiers.*`) and line of the memory table.
@@ -49,7 +50,7 @@ enum class StateElement { compute, gradient, f32 };
 /// The tensors that have the kind, and the time for which a program keeps it.
 enum class Presence {
     trained,              ///< trained tensors, from step to step
-    trained_if_bf16,      ///< the same if the compute type is not f32; otherwise parameters are the master
+    trained_if_master,    ///< the same if the parameters are not the master (see Masters)
     trained_if_averaged,  ///< the same with train.average
     frozen,               ///< tensors that train.only leaves out, from step to step
     within_step,          ///< never between steps: a pass creates it and its last reader ends it
@@ -65,7 +66,7 @@ enum class InitialContent {
 /// Values after a resume.
 enum class Restore {
     read,  ///< from the checkpoint; a checkpoint without them is rejected
-    /// The same, but rounded from the master if it exists; then only the master is saved.
+    /// The same, but the master, if it exists, is saved as the weights; see piece_of().
     read_or_rounded,
     read_or_zero,     ///< from the checkpoint; zero for tensors that were frozen when it was written
     read_or_weights,  ///< from the checkpoint; copies of the weights if it has no average of the tensor
@@ -123,7 +124,7 @@ constexpr StateKindRow row_of(StateKind kind) {
             return {.name = "master",
                     .group = StateGroup::optimizer,
                     .element = StateElement::f32,
-                    .presence = Presence::trained_if_bf16,
+                    .presence = Presence::trained_if_master,
                     .piece = PieceKind::weights,
                     .start = InitialContent::drawn,
                     .restore = Restore::read,
@@ -196,7 +197,7 @@ inline constexpr auto state_kinds = [] {
 
 /// Returns `parameters`, `first_moment` ...; empty for `none`.
 const char* to_string(StateKind kind);
-/// Returns `weights`, `first_moment`, `second_moment` or `average`.
+/// Returns `weights`, `first_moment`, `second_moment`, `average` or `delayed_weights`.
 const char* to_string(PieceKind kind);
 /// Returns the kind of that name; empty if it does not exist.
 std::optional<PieceKind> piece_kind_named(std::string_view name);
@@ -233,17 +234,37 @@ constexpr bool is_restored(StateKind kind) {
     return kind != StateKind::none && row_of(kind).restore != Restore::written;
 }
 
-/// True if a checkpoint stores the kind itself, not only the master from which it is rounded.
-///
-/// \param has_master  trained parameters have a separate master
-constexpr bool is_saved(StateKind kind, bool has_master) {
-    return kind != StateKind::none && row_of(kind).piece.has_value() &&
-           !(has_master && row_of(kind).restore == Restore::read_or_rounded);
+/// Relation of trained parameters to their master weights between two steps.
+enum class Masters {
+    none,     ///< the parameters are the master
+    rounded,  ///< the parameters are the rounded master
+    ahead,    ///< the master has one update more (overlap.delayed_update)
+};
+
+constexpr Masters masters_of(const spec::RunSpec& run) {
+    if (run.overlap.delayed_update) {
+        return Masters::ahead;
+    }
+    return run.precision.compute == spec::DType::f32 ? Masters::none : Masters::rounded;
 }
 
-/// True if trained parameters have a separate master.
-constexpr bool has_master(const spec::Precision& precision) {
-    return precision.compute != spec::DType::f32;
+/// Returns the kind of pieces that a checkpoint stores; empty if it stores none, such as of parameters that
+/// are rounded from the master.
+constexpr std::optional<PieceKind> piece_of(StateKind kind, Masters masters) {
+    if (kind == StateKind::none) {
+        return std::nullopt;
+    }
+    if (row_of(kind).restore == Restore::read_or_rounded) {
+        switch (masters) {
+            case Masters::none:
+                break;
+            case Masters::rounded:
+                return std::nullopt;
+            case Masters::ahead:
+                return PieceKind::delayed_weights;
+        }
+    }
+    return row_of(kind).piece;
 }
 
 /// Returns true if a run keeps `kind` between steps, for the tensors that have it.

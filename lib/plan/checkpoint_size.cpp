@@ -30,7 +30,7 @@ CheckpointSize checkpoint_size(const spec::RunSpec& spec) {
     const auto frozen = layout::count_parameters(spec.model).total - trained;
     CheckpointSize size;
     for (const auto kind : layout::state_kinds) {
-        if (layout::is_kept(kind, spec) && layout::is_saved(kind, layout::has_master(spec.precision))) {
+        if (layout::is_kept(kind, spec) && layout::piece_of(kind, layout::masters_of(spec))) {
             size.bytes += spec::element_bytes(layout::type_of(kind, spec.precision)) *
                           (layout::is_of_frozen(kind) ? frozen : trained);
         }

@@ -70,7 +70,8 @@ std::string cut(int span, const std::string& what) {
 
 std::string detail_of_parameters(const spec::RunSpec& spec) {
     const bool is_f32 = spec.precision.compute == spec::DType::f32;
-    auto text = cut(spec.sharding.parameters, is_f32 ? "f32, also the master" : "bf16");
+    const bool is_master = layout::masters_of(spec) == layout::Masters::none;
+    auto text = cut(spec.sharding.parameters, is_master ? "f32, also the master" : is_f32 ? "f32" : "bf16");
     if (spec.sharding.secondary > 0) {
         text += fmt::format("; again 1/{}", spec.sharding.secondary);
     }

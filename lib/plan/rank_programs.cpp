@@ -169,6 +169,11 @@ RankPrograms build_small(const spec::RunSpec& whole, const ReducedRun& built, in
         auto evaluate = schedule::build_placed(spec, model, Variant::evaluate);
         scale_up(evaluate, built, whole);
         programs.add(std::move(evaluate), ratio(whole.model.layers + 2, spec.model.layers + 2));
+        if (whole.overlap.delayed_update && trains_anything(model)) {
+            auto publish = schedule::build_placed(spec, model, Variant::publish);
+            scale_up(publish, built, whole);
+            programs.add(std::move(publish), ratio(whole.model.layers + 2, spec.model.layers + 2));
+        }
     }
     add_cached(whole, rank, programs);
     return programs.take();
@@ -184,6 +189,9 @@ RankPrograms build_whole(const spec::RunSpec& spec, int rank) {
             programs.add(std::move(program));
         }
         programs.add(schedule::build_placed(spec, model, Variant::evaluate));
+        if (spec.overlap.delayed_update && trains_anything(model)) {
+            programs.add(schedule::build_placed(spec, model, Variant::publish));
+        }
     }
     add_cached(spec, rank, programs);
     return programs.take();

@@ -39,7 +39,7 @@ double copied_bytes(const spec::RunSpec& spec) {
         for (const auto kind : layout::state_kinds) {
             const auto* home = layout::home_of(kind, run.tiers);
             if (home != nullptr && !layout::is_of_frozen(kind) && layout::is_kept(kind, run) &&
-                layout::is_saved(kind, layout::has_master(run.precision))) {
+                layout::piece_of(kind, layout::masters_of(run))) {
                 bytes += (home->device + home->host) * trained *
                          static_cast<double>(spec::element_bytes(layout::type_of(kind, run.precision)));
             }

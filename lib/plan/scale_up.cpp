@@ -114,7 +114,7 @@ class Scaling {
         for (const auto& buffer : program_.buffers) {
             const bool is_copied = buffer.lifetime == Lifetime::persistent &&
                                    buffer.tier != spec::Tier::nvme &&
-                                   layout::is_saved(buffer.state, layout::has_master(whole_.precision)) &&
+                                   layout::piece_of(buffer.state, layout::masters_of(whole_)) &&
                                    !layout::is_of_frozen(buffer.state);
             bytes += is_copied ? buffer.bytes : 0;
         }

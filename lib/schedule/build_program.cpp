@@ -31,6 +31,10 @@ namespace {
 std::vector<std::vector<Slot>> slots_of(const spec::RunSpec& spec, Variant variant) {
     std::vector<std::vector<Slot>> orders;
     for (int stage = 0; stage < spec.parallel.stages; ++stage) {
+        if (variant == Variant::publish) {
+            orders.emplace_back();
+            continue;
+        }
         if (variant == Variant::train) {
             orders.push_back(
                 pipeline_order({spec.parallel.pipeline_schedule, spec.parallel.stages,
@@ -70,6 +74,9 @@ Program placed(const spec::RunSpec& run,
     if (variant == Variant::train) {
         reduce_pass(draft, spec, model);
         optimizer_pass(draft, spec, model);
+    }
+    if (variant == Variant::publish) {
+        publication_pass(draft, spec, model);
     }
     activation_pass(draft, spec);
     boundary_pass(draft, spec);

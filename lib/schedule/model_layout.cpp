@@ -70,7 +70,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       is_tied{spec.model.tie_embeddings},
       tokens{spec.train.micro_batch * (spec.data.seq / spec.parallel.context)},
       element_bytes{spec::element_bytes(spec.precision.compute)},
-      has_master{layout::has_master(spec.precision)} {
+      masters{layout::masters_of(spec)} {
     ZG_EXPECTS(spec.data.seq % spec.parallel.context == 0);
     const auto stage_of = virtual_stage_of_units(spec, virtual_stages);
     ZG_ENSURES(stage_of.size() == table.units.size());

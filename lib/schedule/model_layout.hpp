@@ -9,6 +9,7 @@
 #include "layout/flat_layout.hpp"
 #include "layout/mesh.hpp"
 #include "layout/shard_map.hpp"
+#include "layout/state_kinds.hpp"
 #include "layout/tiling.hpp"
 #include "layout/unit_id.hpp"
 #include "spec/run_spec.hpp"
@@ -53,10 +54,12 @@ struct ModelLayout {
     bool is_tied = false;     ///< the head's product uses the embedding table
     std::int64_t tokens = 0;  ///< of a micro-batch on this rank, before sharding over the tensor axis
     int element_bytes = 4;    ///< of the compute type
-    bool has_master = false;  ///< trained parameters have an additional master copy
+    layout::Masters masters = layout::Masters::none;
 
     /// Returns the index of a chunk's virtual stage in the model.
     int virtual_stage(int chunk) const { return chunk * mesh.degree(spec::Axis::pipeline) + stage; }
+    /// True if trained parameters have an additional master copy.
+    bool has_master() const { return masters != layout::Masters::none; }
     /// Returns the degree of the tensor axis.
     int tensor() const { return mesh.degree(spec::Axis::tensor); }
     /// True if the head of this rank uses an embedding table whose original is on another stage.

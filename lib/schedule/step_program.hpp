@@ -85,8 +85,9 @@ struct Op {
     std::string label;
 };
 
-/// Kind of program: a training step, an evaluation of whole sequences, or a pass with a KV cache.
-enum class Variant { train, evaluate, cached };
+/// Kind of program: a training step, an evaluation of whole sequences, a pass with a KV cache, or the
+/// publication of master weights (publication_pass).
+enum class Variant { train, evaluate, cached, publish };
 
 /// Returns the name that is printed and written to JSON.
 constexpr const char* to_string(Variant variant) {
@@ -97,6 +98,8 @@ constexpr const char* to_string(Variant variant) {
             return "evaluate";
         case Variant::cached:
             return "cached";
+        case Variant::publish:
+            return "publish";
     }
     throw std::invalid_argument{"no Variant"};
 }

@@ -156,14 +156,18 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
     assembly_.train_executor().between_ops([this] {
         // The reduction at the end of the step carries requests that arrive up to then.
         requests_.put_into(assembly_.step_requests());
-        // A step whose updates are in backward has changed state, so it must be completed.
-        if (assembly_.step_requests()[StepRequest::stop_after_microbatch] > 0 &&
-            (!spec_.overlap.optimizer_with_backward || spec::speculates(spec_))) {
+        // A step that has changed state must be completed.
+        if (assembly_.step_requests()[StepRequest::stop_after_microbatch] > 0 && !changes_state_early()) {
             assembly_.abandon_step();
         }
         checkpointer_.check_now();
         print_messages();
     });
+}
+
+bool TrainingLoop::changes_state_early() const {
+    const bool publishes_older = spec_.overlap.delayed_update && step_ >= spec_.overlap.delayed_update_after;
+    return publishes_older || (spec_.overlap.optimizer_with_backward && !spec::speculates(spec_));
 }
 
 LoopEnd TrainingLoop::run() {
@@ -271,6 +275,9 @@ void TrainingLoop::one_step() {
     check_updated_step();
 
     ++step_;
+    if (assembly_.complete_update(step_)) {
+        account_.add_rest();
+    }
     tokens_ += spec_.train.global_batch * spec_.data.seq;
     skips_.note(outcome.is_skipped, outcome.is_spike);
     grad_norm_ = outcome.is_skipped ? grad_norm_ : outcome.grad_norm;

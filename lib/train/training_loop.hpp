@@ -82,6 +82,10 @@ class TrainingLoop {
     bool is_finished() const { return step_ >= spec_.train.steps || !ended_reason_.empty(); }
     checkpoint::TrainingProgress progress() const;
     void one_step();
+    /// True if the running step changes state before its end.
+    ///
+    /// It does so by an update in backward, or by the publication of the update of the step before.
+    bool changes_state_early() const;
     /// Reports a loss spike of the completed step, records the step, and schedules a configured rollback.
     void look_for_spike(StepReport& report);
     /// Errors: Error{numerics} if a step that cannot be skipped is not finite

@@ -34,6 +34,7 @@ BATCH = {"sequences": 3, "seq": 33}
 # AdamW alone, where the decays of its moments are close to 1.
 SLOW_STEPS, SLOW_WEIGHTS = 20, 500
 SLOW_BETAS = [[0.9, 0.999], [0.99, 0.9999]]
+DELAYED_MODEL, DELAYED_AFTER = "llama_tiny", 3
 SLOW_BOUNDS = {"first_moment": 2e-6, "second_moment": 2e-6, "weights": 2e-6}
 DECKS = {
     "gpt2_tiny": {
@@ -151,6 +152,52 @@ def train(model, initial, batch, dtype, autocast=False):
         losses.append(loss.item())
     return (torch.tensor(losses, dtype=torch.float64), torch.tensor(norms, dtype=torch.float64),
             {name: w.detach() for name, w in weights.items()})
+
+
+def train_delayed(model, initial, batch, dtype, after):
+    """As train(), with delayed updates after `after` ordinary steps: a later step applies the clipped gradient of the
+    step before it, after its own forward and backward. The update by the gradient of the last step is pending."""
+    weights = {name: value.to(dtype).requires_grad_() for name, value in initial.items()}
+    optimizer = adamw.make_optimizer(weights, ADAMW)
+    losses, norms, pending = [], [], None
+    for step in range(1, NUM_STEPS + 1):
+        optimizer.zero_grad()
+        loss = forward(model, weights, batch, False)[1]
+        loss.backward()
+        norms.append(adamw.clip_gradients(weights, ADAMW["clip_norm"]))
+        losses.append(loss.item())
+        if step <= after:
+            optimizer.step()
+            continue
+        gradients = {name: w.grad.clone() for name, w in weights.items()}
+        if pending is not None:
+            for name, w in weights.items():
+                w.grad = pending[name]
+            optimizer.step()
+        pending = gradients
+    return (torch.tensor(losses, dtype=torch.float64), torch.tensor(norms, dtype=torch.float64),
+            {name: w.detach() for name, w in weights.items()})
+
+
+def make_delayed():
+    """Delayed updates, with the model and the batch of DELAYED_MODEL."""
+    model = DECKS[DELAYED_MODEL]
+    generator = torch.Generator().manual_seed(SEEDS[DELAYED_MODEL])
+    initial, batch = models.initial_weights(model, generator), make_batch(model, generator)
+    losses, norms, final = train_delayed(model, initial, batch, torch.float64, DELAYED_AFTER)
+    ordinary = train(model, initial, batch, torch.float64)[0]
+    assert torch.equal(losses[:DELAYED_AFTER + 1], ordinary[:DELAYED_AFTER + 1])
+    plain, _, plain_final = train_delayed(model, initial, batch, torch.float32, DELAYED_AFTER)
+    gaps = {"losses": ((plain - losses) / losses).abs().max().item(), "weights": weights_gap(plain_final, final)}
+    print(f"delayed_tiny: loss {losses[0]:.6f} -> {losses[-1]:.6f}, ordinary {ordinary[-1]:.6f}; PyTorch itself is off by " +
+          ", ".join(f"{what} {gap:.1e}" for what, gap in gaps.items()))
+    assert all(gap < BOUNDS["f32"][what] / 2 for what, gap in gaps.items()), "PyTorch is at the edge of a bound"
+    tensors = {f"initial/{n}": w for n, w in initial.items()} | {f"batch/{n}": t for n, t in batch.items()}
+    tensors |= {"losses": losses.float(), "gradient_norms": norms.float(), "ordinary/losses": ordinary.float()}
+    tensors |= {f"final/{n}": w.float() for n, w in final.items()}
+    config = {"model": model, "data": {"seq": BATCH["seq"]}, "optimizer": ADAMW, "bounds": BOUNDS,
+              "delayed_update": {"after": DELAYED_AFTER}}
+    return config, tensors
 
 
 def is_key_bias(name):
@@ -271,7 +318,7 @@ def main():
     torch.set_num_threads(1)  # the tensors are small
     problems = []
     makers = {name: lambda name=name: make(name) for name in DECKS} | {
-        "slow_moments": make_slow_moments, "preference_tiny": preference.make}
+        "slow_moments": make_slow_moments, "delayed_tiny": make_delayed, "preference_tiny": preference.make}
     if unknown := set(chosen.names) - set(makers):
         parser.error(f"no oracle is named {', '.join(sorted(unknown))}")
     for name in chosen.names or makers:

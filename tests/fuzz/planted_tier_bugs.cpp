@@ -90,6 +90,35 @@ bool is_commit(const Program& program, const Op& op) {
     return op.kind == OpKind::update && program.find_read(op, schedule::Role::undo) != nullptr;
 }
 
+bool is_publication(const Program& program, const Op& op) {
+    const auto is_at_home = [&](const Operand& operand) {
+        return buffer_of(program, operand).lifetime == Lifetime::persistent;
+    };
+    return op.kind == OpKind::update && op.purpose == schedule::Purpose::publication &&
+           std::ranges::all_of(op.reads, is_at_home) && std::ranges::all_of(op.writes, is_at_home);
+}
+
+/// Publishes the update of the step before at the start of the step, whose forward then contains it.
+void publish_before_the_step(Program& program, Op& op) {
+    std::rotate(program.ops.data(), &op, &op + 1);
+    schedule::derive_dependencies(program);
+}
+
+bool is_delayed_update(const Program& program, const Op& op) {
+    const bool publishes = std::ranges::any_of(
+        program.ops, [](const Op& other) { return other.purpose == schedule::Purpose::publication; });
+    return publishes && op.kind == OpKind::update && op.purpose != schedule::Purpose::publication &&
+           program.find_write(op, schedule::Role::parameters) == nullptr &&
+           program.find_write(op, schedule::Role::undo) == nullptr;
+}
+
+/// Updates with the learning rate, clip factor and skip flag of the step before.
+void update_before_the_step_end(Program& program, Op& op) {
+    auto* const end = &*std::ranges::find(program.ops, OpKind::step_end, &Op::kind);
+    std::rotate(end, &op, &op + 1);
+    schedule::derive_dependencies(program);
+}
+
 constexpr std::array bugs = {
     PlantedBug{"AFetchIsSkipped", is_fetch, forget},
     PlantedBug{"AnEvictionIsSkipped", is_eviction, forget},
@@ -97,6 +126,8 @@ constexpr std::array bugs = {
     PlantedBug{"APageIsStale", is_transfer_of_pages, leave_a_page},
     PlantedBug{"ASpeculativeUpdateIsSkipped", is_speculative, forget},
     PlantedBug{"ACommitIsSkipped", is_commit, forget},
+    PlantedBug{"ADelayedUpdateIsPublishedBeforeBackward", is_publication, publish_before_the_step},
+    PlantedBug{"ADelayedUpdateHasTheInputsOfTheStepBefore", is_delayed_update, update_before_the_step_end},
 };
 
 }  // namespace

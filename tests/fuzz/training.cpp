@@ -175,7 +175,10 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
         }
         assembly.step_inputs() = inputs;
         assembly.train_executor().run_step();
-        if (is_non_finite && course.looks_at_that_step) {
+        assembly.complete_update(step + 1);
+        // A delayed update of the step before it changes state, too.
+        const bool is_delayed = run.overlap.delayed_update && step > run.overlap.delayed_update_after;
+        if (is_non_finite && !is_delayed && course.looks_at_that_step) {
             assembly.train_executor().finish();
             // Without targets, no gradient is infinite.
             outcome.changed_state_in_a_skipped_step =

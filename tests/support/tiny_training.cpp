@@ -174,6 +174,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
             ++outcome.abandoned;
             continue;
         }
+        assembly.complete_update(step + 1);
         outcome.losses.push_back(assembly.outcome().loss_sum / static_cast<double>(targets));
         outcome.norms.push_back(assembly.outcome().grad_norm);
         if (step == 0 && keep == Keep::tensors) {

@@ -155,6 +155,27 @@ void updates_in_backward_skip_no_spike(const Resolution& at) {
     }
 }
 
+void delayed_updates_do_not_run_in_backward(const Resolution& at) {
+    if (at.run.overlap.delayed_update && at.run.overlap.optimizer_with_backward) {
+        at.found.error(
+            at.values.location("overlap.delayed_update.enabled"),
+            "overlap.delayed_update together with overlap.optimizer_with_backward",
+            "an update runs either concurrently with the backward of its own step or with the next step",
+            "Set one of them to false.");
+    }
+}
+
+void delayed_updates_begin_before_the_end(const Resolution& at) {
+    const auto& overlap = at.run.overlap;
+    if (overlap.delayed_update && overlap.delayed_update_after >= at.run.train.steps) {
+        at.found.error(at.values.location("overlap.delayed_update.after"),
+                       fmt::format("overlap.delayed_update.after = {} steps with train.steps = {}",
+                                   overlap.delayed_update_after, at.run.train.steps),
+                       "the run would end before an update is delayed",
+                       "Reduce it, or set overlap.delayed_update.enabled: false.");
+    }
+}
+
 constexpr std::array rules = {
     Rule{global_batch_is_made_of_micro_batches, "train.global_batch train.micro_batch parallel"},
     Rule{a_micro_batch_can_be_listed, "train.micro_batch data.seq"},
@@ -162,6 +183,8 @@ constexpr std::array rules = {
     Rule{stages_run_by_micro_batch, "train.accumulate parallel"},
     Rule{there_is_something_to_go_back_to, "train.spikes checkpoint.every"},
     Rule{updates_in_backward_know_their_norm, "overlap optimizer.clip"},
+    Rule{delayed_updates_do_not_run_in_backward, "overlap"},
+    Rule{delayed_updates_begin_before_the_end, "overlap train.steps"},
     Rule{updates_in_backward_skip_no_spike, "overlap optimizer.clip train.spikes"},
     Rule{speculation_has_something_to_guess, "overlap optimizer.clip"},
     Rule{speculation_is_in_memory, "overlap optimizer.clip precision tiers parallel"},

@@ -34,12 +34,17 @@ constexpr Row rows[] = {
             "with speculate, a step that is not finite ends the run with exit code 5, because it cannot be "
             "skipped."},
     {.path = "overlap.delayed_update", .shorthand = "enabled",
-     .doc = "Computation with weights that are one step old."},
-    {.path = "overlap.delayed_update.enabled", .type = Type::boolean, .fallback = "false", .implemented = Implemented::no,
-     .on_resume = warned, .from_here = "updates are applied at another step", .doc = "On or off."},
-    {.path = "overlap.delayed_update.after", .type = Type::training_length, .fallback = "40 steps", .implemented = Implemented::no,
+     .doc = "Computation with weights that lack the update of the last step, so that this update runs concurrently "
+            "with forward and backward (ZeRO-Offload's delayed parameter update). Training then differs from "
+            "ordinary training, by a staleness of exactly one step."},
+    {.path = "overlap.delayed_update.enabled", .type = Type::boolean, .fallback = "false",
      .on_resume = warned, .from_here = "updates are applied at another step",
-     .doc = "Training before it begins."},
+     .doc = "On or off. On: fp32 parameters get master weights of their own. A run that resumes with another value "
+            "first completes the pending update."},
+    {.path = "overlap.delayed_update.after", .type = Type::training_length, .fallback = "40 steps",
+     .on_resume = warned, .from_here = "updates are applied at another step",
+     .doc = "Ordinary training before it begins: the update of the first later step is the first one that is "
+            "delayed. Less than train.steps."},
     {.path = "overlap.tensor", .type = Type::keyword, .fallback = "off", .keywords = "off ring", .implemented = Implemented::no,
      .on_resume = noted, .doc = "Tensor-parallel collectives in pieces, concurrent with the products."},
 

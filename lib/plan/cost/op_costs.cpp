@@ -124,7 +124,7 @@ class OpCosts {
         return rates_.op_overhead + bytes / rate;
     }
 
-    /// Returns the seconds of a commit that only publishes the parameters.
+    /// Returns the seconds of a commit that only publishes the parameters, or of a publication.
     double of_commit(const Op& op) const {
         double bytes = 0;
         for (const auto& operand : op.writes) {
@@ -135,7 +135,7 @@ class OpCosts {
     }
 
     double of_update(const Op& op) const {
-        if (program_.find_read(op, Role::undo) != nullptr) {
+        if (program_.find_read(op, Role::undo) != nullptr || op.purpose == schedule::Purpose::publication) {
             return of_commit(op);
         }
         double parameters = 0;

@@ -161,16 +161,29 @@ Kernels by_run(const char* kernel, const schedule::Operand& operand, int launche
     return kernels;
 }
 
-/// Returns one kernel for each range with one weight decay (train/ops/bind_state_ops.cpp).
+void append(Kernels& kernels, const Kernels& more) {
+    kernels.insert(kernels.end(), more.begin(), more.end());
+}
+
+/// Returns one kernel for each range with one weight decay (train/ops/bind_state_ops.cpp), or one for each
+/// range of a publication.
 Kernels update_kernels(const schedule::Program& program,
                        const Op& op,
                        const spec::RunSpec& spec,
                        const schedule::ModelLayout& model) {
+    Kernels kernels;
+    if (op.purpose == schedule::Purpose::publication) {
+        for (const auto& operand : op.writes) {
+            append(kernels, by_run("convert", operand, 1, [&](std::int64_t bytes) {
+                       return bytes / model.element_bytes * (4 + model.element_bytes);
+                   }));
+        }
+        return kernels;
+    }
     // The kernel reads and writes master and both moments.
     const auto element_bytes =
         3 * 2 * 4 + spec::element_bytes(spec.precision.gradient) +
         (program.find_write(op, Role::parameters) == nullptr ? 0 : model.element_bytes);
-    Kernels kernels;
     for (const auto& operand : op.writes) {
         if (operand.role != Role::master) {
             continue;
@@ -195,10 +208,6 @@ Kernels update_kernels(const schedule::Program& program,
         }
     }
     return kernels;
-}
-
-void append(Kernels& kernels, const Kernels& more) {
-    kernels.insert(kernels.end(), more.begin(), more.end());
 }
 
 /// Returns the kernel of an op that only rearranges heads or positions; no launches for another op.

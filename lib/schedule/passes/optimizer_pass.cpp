@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <unordered_set>
@@ -16,11 +18,17 @@
 namespace ziggurat::schedule {
 namespace {
 
+/// True if each unit of a chunk has its own update.
+bool is_by_unit(const spec::RunSpec& spec) {
+    return spec.overlap.optimizer_with_backward || spec.overlap.delayed_update;
+}
+
 /// Part of the update of a chunk.
 enum class UpdatePart {
     whole,
     speculative,  ///< assumes that the gradient needs no clipping; keeps the state before it
-    commit        ///< undoes and repeats the update if the assumption was wrong; publishes the parameters
+    commit,       ///< undoes and repeats the update if the assumption was wrong; publishes the parameters
+    delayed       ///< leaves the parameters to a publication in the next step
 };
 
 class UpdateWriter {
@@ -87,12 +95,12 @@ class UpdateWriter {
         Op op;
         op.kind = OpKind::update;
         op.chunk = chunk;
-        op.label =
-            (part == UpdatePart::speculative ? "speculative update of chunk "
-             : part == UpdatePart::commit    ? "commit of chunk "
-                                             : "update of chunk ") +
-            std::to_string(chunk) +
-            (spec_.overlap.optimizer_with_backward ? ", " + model_.table.units[runs.front().unit].name : "");
+        op.label = (part == UpdatePart::speculative ? "speculative update of chunk "
+                    : part == UpdatePart::commit    ? "commit of chunk "
+                    : part == UpdatePart::delayed   ? "delayed update of chunk "
+                                                    : "update of chunk ") +
+                   std::to_string(chunk) +
+                   (is_by_unit(spec_) ? ", " + model_.table.units[runs.front().unit].name : "");
         std::int64_t undo_offset = 0;
         for (const auto& run : runs) {
             const auto range = run.range;
@@ -104,16 +112,16 @@ class UpdateWriter {
             const BufferId gradients = state[StateKind::gradients];
             const BufferId parameters = state[StateKind::parameters];
             op.reads.push_back({gradients, Role::gradient, {run_in(gradients, range)}});
-            both(model_.has_master ? state[StateKind::master] : parameters, Role::master);
+            both(model_.has_master() ? state[StateKind::master] : parameters, Role::master);
             both(state[StateKind::first_moment], Role::first_moment);
             both(state[StateKind::second_moment], Role::second_moment);
             if (spec_.train.average.is_on() && part != UpdatePart::speculative) {
                 both(state[StateKind::average], Role::average);
             }
-            if (model_.has_master && part != UpdatePart::speculative) {
+            if (model_.has_master() && (part == UpdatePart::whole || part == UpdatePart::commit)) {
                 op.writes.push_back({parameters, Role::parameters, {run_in(parameters, range)}});
             }
-            if (part != UpdatePart::whole) {
+            if (part == UpdatePart::speculative || part == UpdatePart::commit) {
                 const ByteRange before{undo_offset, undo_bytes(range)};
                 auto& operands = part == UpdatePart::speculative ? op.writes : op.reads;
                 operands.push_back({undo, Role::undo, {before}});
@@ -122,6 +130,31 @@ class UpdateWriter {
         }
         const auto inputs = part == UpdatePart::speculative ? speculative_inputs_ : inputs_;
         op.reads.push_back(whole(program, inputs, Role::update_inputs));
+        return op;
+    }
+
+    /// Rounds the master weights of a chunk to its parameters.
+    ///
+    /// An asynchronous save takes parameters on NVMe from the op before it changes them.
+    Op round_masters(int chunk, const std::vector<layout::UnitRange>& runs) {
+        const bool is_saved_on_its_way = draft_.program.variant == Variant::train &&
+                                         spec_.tiers.parameters.nvme > 0 && spec_.checkpoint.every &&
+                                         spec_.checkpoint.is_async;
+        Op op;
+        op.kind = OpKind::update;
+        op.purpose = Purpose::publication;
+        op.chunk = chunk;
+        op.label = "rounding of chunk " + std::to_string(chunk);
+        for (const auto& [unit, range] : runs) {
+            const auto& state = draft_.state.units[unit];
+            const BufferId master = state[StateKind::master];
+            const BufferId parameters = state[StateKind::parameters];
+            op.reads.push_back({master, Role::master, {run_in(master, range)}});
+            op.writes.push_back({parameters, Role::parameters, {run_in(parameters, range)}});
+            if (is_saved_on_its_way) {
+                op.reads.push_back(op.writes.back());
+            }
+        }
         return op;
     }
 
@@ -229,7 +262,52 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
     return {std::move(shards), spec.tiers.chunk_elements, chunk_alignment(spec)};
 }
 
+void publication_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+    auto& ops = draft.program.ops;
+    UpdateWriter writer{draft, spec, model};
+    const auto chunks = optimizer_chunks(spec, model);
+    auto bucket = publication_buckets(spec, model);
+    for (int k = 0; k < chunks.num_chunks(); ++k) {
+        const auto chunk = chunks.chunk(k);
+        ops.push_back(writer.round_masters(k, chunk));
+        for (const auto& [unit, range] : chunk) {
+            const bool is_whole =
+                range.end == model.shards[unit].shard(model.spans.optimizer, model.data_rank).end;
+            if (is_whole && unit == bucket.front().back()) {
+                std::ranges::move(writer.publish(bucket.front()), std::back_inserter(ops));
+                bucket.pop_front();
+            }
+        }
+    }
+}
+
+namespace {
+
+void delayed_update_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+    publication_pass(draft, spec, model);
+    auto& ops = draft.program.ops;
+    UpdateWriter writer{draft, spec, model};
+    ops.push_back(writer.step_end());
+    const auto chunks = optimizer_chunks(spec, model);
+    std::map<std::ptrdiff_t, std::vector<Op>, std::greater<>> updates;  // by position of the unit
+    for (int k = 0; k < chunks.num_chunks(); ++k) {
+        for (const auto& runs : ranges_of_updates(chunks.chunk(k), is_by_unit(spec))) {
+            const auto position = std::ranges::find(model.units, runs.front().unit) - model.units.begin();
+            updates[position].push_back(writer.update(k, runs, UpdatePart::delayed));
+        }
+    }
+    for (auto& [position, of_unit] : updates) {
+        std::ranges::move(of_unit, std::back_inserter(ops));
+    }
+}
+
+}  // namespace
+
 void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+    if (spec.overlap.delayed_update) {
+        delayed_update_pass(draft, spec, model);
+        return;
+    }
     auto& program = draft.program;
     UpdateWriter writer{draft, spec, model};
     const bool speculates = spec::speculates(spec);

@@ -34,9 +34,22 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 /// kept state back and repeats the update with the clip factor, or leaves it out. Chunks at home on the
 /// device are updated after step_end.
 ///
+/// With overlap.delayed_update, an update leaves the parameters unchanged; the publication at the end of the
+/// next step's backward rounds them from the master. Listed are: publication_pass(), step_end, updates. The
+/// updates then run concurrently with forward and backward of the next step, whose parameters lack them. They
+/// begin with the last units, whose gradients backward overwrites first. The first such step, and each step
+/// before it, finds parameters that are up to date, so it publishes nothing new.
+///
 /// Source: Liao et al., "Adding NVMe SSDs to Enable and Accelerate 100B Model Fine-tuning on a Single GPU"
 ///         (Fuyou), 2024, section 4.2 (optimizer concurrent with backward); Lian et al., "SuperOffload", 2025
-///         (speculation and rollback)
+///         (speculation and rollback); Ren et al., "ZeRO-Offload", 2021, section 5.2 (delayed update)
 void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
+
+/// Adds the publication of all master weights.
+///
+/// In a program of its own (Variant::publish), it follows each step whose update is not delayed yet.
+///
+/// \pre the run has master weights
+void publication_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -52,7 +52,11 @@ bool is_on_device(const Program& program, const Op& op) {
     return program.lanes[op.lane].engine == Engine::compute;
 }
 
-/// Returns the ranges that updates have in memory; `op` is the update.
+bool changes(const Op& op, BufferId buffer) {
+    return std::ranges::any_of(op.writes, [&](const Operand& written) { return written.buffer == buffer; });
+}
+
+/// Returns the ranges that updates have in memory and change; `op` is the update.
 std::vector<StreamedRange> runs_of_updates(const ModelLayout& model, const Program& program) {
     const auto on_nvme = passing(model, program);
     std::vector<StreamedRange> runs;
@@ -62,6 +66,9 @@ std::vector<StreamedRange> runs_of_updates(const ModelLayout& model, const Progr
             continue;
         }
         for (const auto& operand : op.reads) {
+            if (!changes(op, operand.buffer)) {
+                continue;
+            }
             const auto& here = program.buffers[operand.buffer];
             const auto of_unit = on_nvme.find(here.unit);
             if (of_unit == on_nvme.end()) {
@@ -161,7 +168,9 @@ void save_ring_pass(Program& program, const spec::RunSpec& spec, const ModelLayo
     ring.consumer = MemoryCategory::snapshot;
     ring.bytes = save_ring_slots * max;
     program.trainer_buffers.save_ring = program.add_buffer(std::move(ring));
-    let_pass(program, model, program.trainer_buffers.save_ring);
+    if (program.variant == Variant::train) {
+        let_pass(program, model, program.trainer_buffers.save_ring);
+    }
 }
 
 }  // namespace ziggurat::schedule

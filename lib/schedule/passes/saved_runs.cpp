@@ -25,7 +25,7 @@ std::vector<SavedRun> saved_runs(const ModelLayout& model, const Program& progra
     std::vector<SavedRun> runs;
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         const auto& buffer = program.buffers[b];
-        if (buffer.lifetime != Lifetime::persistent || !layout::is_saved(buffer.state, model.has_master)) {
+        if (buffer.lifetime != Lifetime::persistent || !layout::piece_of(buffer.state, model.masters)) {
             continue;
         }
         const bool is_frozen = layout::is_of_frozen(buffer.state);

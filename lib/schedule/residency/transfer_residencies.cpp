@@ -108,7 +108,8 @@ class Finder {
     }
 
     /// Returns the tier in which an op works; no op computes on NVMe. An update works in the tier of its
-    /// moments, a sum or a norm on the device only if all its gradients are there.
+    /// moments, a publication in that of its master weights, a sum or a norm on the device only if all its
+    /// gradients are there.
     Tier workplace(const Op& op, const OpenResidencies& open) const {
         const bool is_update = op.kind == OpKind::update;
         if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
@@ -117,10 +118,13 @@ class Finder {
         if (const auto* residency = residency_of_norm(op, open)) {
             return residency->tier;
         }
+        const auto decisive = !is_update                           ? StateKind::gradients
+                              : op.purpose == Purpose::publication ? StateKind::master
+                                                                   : StateKind::first_moment;
         for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
                 const auto state = program_.buffers[operand.buffer].state;
-                if (state != (is_update ? StateKind::first_moment : StateKind::gradients)) {
+                if (state != decisive) {
                     continue;
                 }
                 for (const auto* part : touched(operand)) {

@@ -60,7 +60,7 @@ BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLay
     const auto optimizer = tier_of(spec.tiers.optimizer);
     const auto updater = optimizer == Tier::device ? Tier::device : Tier::host;
     const std::int64_t width = spec::element_bytes(spec.precision.compute);
-    const bool has_master = spec.precision.compute != spec::DType::f32;
+    const bool has_master = model.has_master();
     const std::int64_t microbatches = spec.train.micro_batches;
     // By layer, sums over micro-batches follow each other. The first gradient is summed over ranks to its
     // home, unless the accumulator is narrow.
@@ -88,6 +88,13 @@ BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLay
         for (const bool is_present : {true, true, has_master, spec.train.average.is_on()}) {
             fetch(of_optimizer, optimizer, updater, is_present ? 4 * trained : 0, 1);
             take_home(of_optimizer, optimizer, updater, is_present ? 4 * trained : 0, 1);
+        }
+        if (model.masters == layout::Masters::ahead) {  // the publication
+            fetch(of_optimizer, optimizer, updater, 4 * trained, 1);
+            const bool is_saved_on_its_way = spec.checkpoint.every && spec.checkpoint.is_async;
+            if (is_saved_on_its_way && parameters == Tier::nvme) {
+                fetch(of_parameters, parameters, updater, width * trained, 1);
+            }
         }
     }
     return sums;

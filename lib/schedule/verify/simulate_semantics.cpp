@@ -166,8 +166,34 @@ Pieces SimulatedWorld::state_before(int rank, OpId op, int step, int unit, const
     return all;
 }
 
+/// Returns the parameters that a publication rounds from master weights.
+std::vector<Pieces> SimulatedWorld::published(int rank, OpId op, int step, const Found& found) {
+    const auto& done = op_of(rank, op);
+    std::vector<Pieces> values;
+    for (std::size_t r = 0; r < done.reads.size(); ++r) {
+        const auto& master = buffer(rank, done.reads[r].buffer);
+        if (done.reads[r].role != Role::master) {
+            continue;
+        }
+        const auto& parameters = buffer(rank, done.writes.at(values.size()).buffer);
+        auto rounded = retyped(found.reads[r], element_bytes(master), element_bytes(parameters));
+        for (auto& piece : rounded) {
+            piece.content.name = state_name(parameters.state, parameters.unit);
+            piece.content.step = step + 1;
+        }
+        values.push_back(std::move(rounded));
+    }
+    if (done.writes.size() > values.size()) {  // the save ring
+        values.push_back(found.before.back());
+    }
+    return values;
+}
+
 std::vector<Pieces> SimulatedWorld::updated(int rank, OpId op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
+    if (done.purpose == Purpose::publication) {
+        return published(rank, op, step, found);
+    }
     check_gradients(rank, op, step, found);
     // By unit: gradients and the state that they change.
     struct Sources {

@@ -60,6 +60,7 @@ class SimulatedWorld {
     std::vector<Pieces> computed(int rank, OpId op, int step, const Found& found);
     Pieces gradients(
         int rank, OpId op, int step, const Operand& written, const Pieces* before, std::uint64_t term);
+    std::vector<Pieces> published(int rank, OpId op, int step, const Found& found);
     std::vector<Pieces> updated(int rank, OpId op, int step, const Found& found);
     Pieces state_before(int rank, OpId op, int step, int unit, const Found& found);
     Pieces summed(const std::vector<Pieces>& summands, int rank, OpId op);

@@ -137,6 +137,27 @@ Action bind_update_as(const StateContext& context, const Op& op) {
     }};
 }
 
+/// Binds the publication of master weights.
+template <class T>
+Action bind_publication_as(const StateContext& context, const Op& op) {
+    std::vector<std::pair<VectorAddress<const float>, VectorAddress<T>>> pairs;
+    const auto masters = with_role(op.reads, Role::master);
+    const auto published = with_role(op.writes, Role::parameters);
+    ZG_EXPECTS(masters.size() == published.size());
+    for (std::size_t i = 0; i < masters.size(); ++i) {
+        ZG_EXPECTS(masters[i]->runs.size() == published[i]->runs.size());
+        for (std::size_t run = 0; run < masters[i]->runs.size(); ++run) {
+            pairs.emplace_back(run_of<const float>(context, *masters[i], run),
+                               run_of<T>(context, *published[i], run));
+        }
+    }
+    return {.run = [pairs = std::move(pairs), &stream = context.stream] {
+        for (const auto& [from, into] : pairs) {
+            kernels::convert<float, T>(stream, from, into);
+        }
+    }};
+}
+
 bool is_narrow(const StateContext& context, const Operand& operand) {
     return buffer_of(context, operand).type == spec::DType::bf16;
 }
@@ -214,6 +235,10 @@ Action bind_norm(const StateContext& context, const Op& op) {
 
 Action bind_update(const StateContext& context, const Op& op) {
     const bool is_plain = context.spec.precision.compute == spec::DType::f32;
+    if (op.purpose == schedule::Purpose::publication) {
+        return is_plain ? bind_publication_as<float>(context, op)
+                        : bind_publication_as<bfloat16>(context, op);
+    }
     if (context.spec.precision.gradient == spec::DType::f32) {
         return is_plain ? bind_update_as<float, float>(context, op)
                         : bind_update_as<bfloat16, float>(context, op);

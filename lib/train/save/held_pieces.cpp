@@ -61,8 +61,11 @@ void add_pieces(const schedule::ModelLayout& model,
     }
     const std::int64_t width = schedule::element_bytes(buffer);
     PieceView held;
-    held.piece = {
-        layout::row_of(buffer.state).piece.value(), parameter.name, shape_of(parameter), buffer.type, {}};
+    held.piece = {layout::piece_of(buffer.state, model.masters).value(),
+                  parameter.name,
+                  shape_of(parameter),
+                  buffer.type,
+                  {}};
     held.buffer = buffer_index;
     held.offset_bytes = (first - buffer.first_element) * width;
     held.is_saved = model.counts(buffer.unit, parameter_index);

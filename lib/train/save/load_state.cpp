@@ -54,12 +54,14 @@ bool may_be_weights(layout::StateKind kind) {
 /// Returns the pieces that this rank reads: those that it would save.
 ///
 /// Other ranks read the other pieces. Missing moments, those of the tensors `without_moments`, are set to
-/// zero. Missing averages are read from the weights.
+/// zero. Missing averages and delayed weights are read from the weights.
 ///
 /// \param averages  tensors of which the checkpoint has an average
+/// \param delayed   tensors of which the checkpoint has delayed weights
 std::vector<checkpoint::PieceTarget> targets_of(const StateView& state,
                                                 const std::set<std::string>& without_moments,
-                                                const Shapes& averages) {
+                                                const Shapes& averages,
+                                                const Shapes& delayed) {
     std::vector<checkpoint::PieceTarget> targets;
     for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
         if (!held.is_saved) {
@@ -69,7 +71,10 @@ std::vector<checkpoint::PieceTarget> targets_of(const StateView& state,
         if (may_be_missing(kind) && without_moments.contains(held.piece.tensor)) {
             fill_zero(state, held);
         } else {
-            if (may_be_weights(kind) && !averages.contains(held.piece.tensor)) {
+            const bool has_no_average = may_be_weights(kind) && !averages.contains(held.piece.tensor);
+            const bool is_up_to_date =
+                held.piece.kind == PieceKind::delayed_weights && !delayed.contains(held.piece.tensor);
+            if (has_no_average || is_up_to_date) {
                 held.piece.kind = PieceKind::weights;
             }
             targets.push_back(target_at_home(state, std::move(held)));
@@ -112,26 +117,25 @@ std::int64_t read(const comm::Context& world,
         is_read);
 }
 
-/// Returns the pieces of weights that this rank reads, also into their averages.
+/// Returns true for the kinds that the weights of a source fill.
+bool is_weights(layout::StateKind kind) {
+    const auto piece = layout::row_of(kind).piece;
+    return piece == PieceKind::weights || piece == PieceKind::average;
+}
+
+/// Returns the pieces of weights that this rank reads, also into averages and delayed weights.
 ///
 /// \param has_adapters  true if the source has adapters; if not, adapters keep their values
 std::vector<checkpoint::PieceTarget> targets_of_weights(const StateView& state, bool has_adapters) {
     std::vector<checkpoint::PieceTarget> targets;
     for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
         const bool is_present = has_adapters || !layout::is_of_adapter(held.piece.tensor);
-        const bool is_average = held.piece.kind == PieceKind::average;
-        if (is_present && held.is_saved && (is_average || held.piece.kind == PieceKind::weights)) {
+        if (is_present && held.is_saved && is_weights(state.program.buffers[held.buffer].state)) {
             held.piece.kind = PieceKind::weights;
             targets.push_back(target_at_home(state, std::move(held)));
         }
     }
     return targets;
-}
-
-/// Returns true for the kinds that the weights of a source fill.
-bool is_weights(layout::StateKind kind) {
-    const auto piece = layout::row_of(kind).piece;
-    return piece == PieceKind::weights || piece == PieceKind::average;
 }
 
 /// Returns the reason why a checkpoint does not match the model; empty if it matches.
@@ -234,7 +238,8 @@ std::int64_t load_state(const comm::Context& world,
     expect_same_tensors(state.model.table, reader.manifest(), reader.path());
     const auto fresh = tensors_without_moments(state.model.table, reader.manifest());
     const auto averages = stored_shapes(reader.manifest(), PieceKind::average);
-    return read(world, state, reader, targets_of(state, fresh, averages),
+    const auto delayed = stored_shapes(reader.manifest(), PieceKind::delayed_weights);
+    return read(world, state, reader, targets_of(state, fresh, averages, delayed),
                 [](layout::StateKind) { return true; });
 }
 

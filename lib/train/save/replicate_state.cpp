@@ -152,7 +152,9 @@ void share(const comm::Context& world, const StateView& state, int shard_degree)
 }  // namespace
 
 void replicate_state(const comm::Context& world, const StateView& state) {
-    round_masters(state);
+    if (state.model.masters == layout::Masters::rounded) {
+        round_masters(state);
+    }
     std::set<int> degrees;
     for (const auto kind : layout::state_kinds) {
         if (layout::is_restored(kind)) {

@@ -20,9 +20,13 @@ std::vector<float> Assembly::tensor(schedule::StateKind kind, const std::string&
 }
 
 Programs build_programs(const spec::RunSpec& spec, int world_rank) {
-    return {schedule::build_program(spec, world_rank, schedule::Variant::train),
-            schedule::build_program(spec, world_rank, schedule::Variant::evaluate),
-            build_cached_programs(spec, world_rank)};
+    Programs made{schedule::build_program(spec, world_rank, schedule::Variant::train),
+                  schedule::build_program(spec, world_rank, schedule::Variant::evaluate),
+                  build_cached_programs(spec, world_rank)};
+    if (spec.overlap.delayed_update) {
+        made.publish = schedule::build_program(spec, world_rank, schedule::Variant::publish);
+    }
+    return made;
 }
 
 std::vector<schedule::Program> build_cached_programs(const spec::RunSpec& spec, int world_rank) {
@@ -65,6 +69,17 @@ bool Assembly::computes_late() const {
 
 Executor& Assembly::train_executor() {
     return parts_->train_executor;
+}
+
+bool Assembly::complete_update(std::int64_t steps_done) {
+    const auto& overlap = parts_->spec.overlap;
+    if (!overlap.delayed_update || steps_done > overlap.delayed_update_after) {
+        return false;
+    }
+    parts_->train_executor.finish();
+    parts_->publication->executor->run_step();
+    parts_->publication->executor->finish();
+    return true;
 }
 
 const NodeTimes& Assembly::times() const {

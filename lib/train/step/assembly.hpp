@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct Programs {
     schedule::Program evaluate;
     /// By schedule::CachedKind; empty if the run has no passes with a KV cache.
     std::vector<schedule::Program> cached = {};
+    /// Empty without overlap.delayed_update.
+    std::optional<schedule::Program> publish = {};
 };
 
 /// Initial values of parameters and masters; every other state is zero.
@@ -87,6 +90,12 @@ class Assembly {
     Executor& train_executor();
     /// Returns the recent start and end times of ops of this rank and of the other ranks of this node.
     const NodeTimes& times() const;
+    /// Publishes the master weights if the update of the step that has ended is not delayed: with
+    /// overlap.delayed_update, in the steps before it begins. Returns true if it did.
+    ///
+    /// \param steps_done  number of that step, from 1
+    /// Collective: over `world`
+    bool complete_update(std::int64_t steps_done);
     /// Returns the executor of forward and losses of one micro-batch, evaluate_slot(), without dropout.
     Executor& evaluator();
     std::span<const BatchSlot> train_slots() const;

@@ -94,6 +94,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       train{std::move(programs.train)},
       evaluate{std::move(programs.evaluate)},
       cached{std::move(programs.cached)},
+      publish{std::move(programs.publish)},
       node{world, {.pretended_nodes = spec.debug.nodes, .threads = spec.parallel.threads}},
       memory{shared_with(node,
                          {all_programs(), world.size(), *devices.device, nvme_space(spec.tiers),
@@ -122,6 +123,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
                         world.waits(), spec.run.hang_timeout_seconds,
                         &node,         streams.of(evaluate)},
       cached_programs{made_cached_programs()},
+      publication{made_publication()},
       executors{all_executors()} {
     stream.finish();  // kernels that Stream::load() has run write to the buffers of steps
     if (spec.precision.products == spec::ProductChoice::measured) {
@@ -141,6 +143,9 @@ std::vector<const Program*> Assembly::Parts::all_programs() const {
     for (const auto& program : cached) {
         all.push_back(&program);
     }
+    if (publish) {
+        all.push_back(&*publish);
+    }
     return all;
 }
 
@@ -155,10 +160,24 @@ std::deque<CachedProgram> Assembly::Parts::made_cached_programs() {
     return made;
 }
 
+std::unique_ptr<Publication> Assembly::Parts::made_publication() {
+    if (!publish) {
+        return nullptr;
+    }
+    auto made = std::make_unique<Publication>(spec, world, node, *publish, memory, *devices.device);
+    made->executor =
+        std::make_unique<Executor>(*publish, actions(*publish, made->groups, watch), world.waits(),
+                                   spec.run.hang_timeout_seconds, &node, streams.of(*publish));
+    return made;
+}
+
 std::vector<Executor*> Assembly::Parts::all_executors() {
     std::vector<Executor*> all{&train_executor, &evaluate_executor};
     for (auto& of : cached_programs) {
         all.push_back(of.executor.get());
+    }
+    if (publication != nullptr) {
+        all.push_back(publication->executor.get());
     }
     return all;
 }
@@ -232,6 +251,9 @@ Action Assembly::Parts::action(const Program& program,
         case OpClass::norm:
             return loaded(unchanged, bind_norm(context, op));
         case OpClass::update:
+            if (program.variant != schedule::Variant::train) {
+                return loaded(unchanged, bind_update(context, op));
+            }
             return saves.applied_to(index, unchanged, loaded(unchanged, bind_update(context, op)));
         case OpClass::step_end:
             return step_end.bind(program, op, memory);

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -30,6 +31,20 @@
 
 namespace ziggurat::train {
 
+/// Collectives and executor of the program of Variant::publish.
+struct Publication {
+    GroupCollectives groups;
+    std::unique_ptr<Executor> executor = {};
+
+    Publication(const spec::RunSpec& spec,
+                const comm::Context& world,
+                comm::NodeMemory& node,
+                const schedule::Program& of,
+                const state::TierMemory& memory,
+                device::Device& device)
+        : groups{world, node, of, spec, memory, device} {}
+};
+
 /// Members of an assembly, each constructed from those above it; the actions of the executors use all.
 struct Assembly::Parts {
     spec::RunSpec spec;
@@ -41,6 +56,7 @@ struct Assembly::Parts {
     schedule::Program train;
     schedule::Program evaluate;
     std::vector<schedule::Program> cached;  ///< by schedule::CachedKind, or empty
+    std::optional<schedule::Program> publish;
     comm::NodeMemory node;
     state::TierMemory memory;
     NvmeLanes nvme;
@@ -64,6 +80,7 @@ struct Assembly::Parts {
     Executor train_executor;
     Executor evaluate_executor;
     std::deque<CachedProgram> cached_programs;  ///< of `cached`
+    std::unique_ptr<Publication> publication;   ///< of `publish`
     Executors executors;
     std::vector<std::string> notes;
     ProductRecord products;
@@ -84,6 +101,7 @@ struct Assembly::Parts {
                   GroupCollectives& groups,
                   LogitsProbe& probe);
     std::deque<CachedProgram> made_cached_programs();
+    std::unique_ptr<Publication> made_publication();
     /// Returns all programs.
     std::vector<const schedule::Program*> all_programs() const;
     /// Returns all executors.

@@ -109,7 +109,7 @@ std::uint64_t weights_hash(const comm::Context& world,
     std::uint64_t sum = 0;
     for (const auto& saved : schedule::saved_runs(model, program)) {
         const auto& buffer = program.buffers[saved.buffer];
-        if (layout::row_of(buffer.state).piece != kind) {
+        if (layout::piece_of(buffer.state, model.masters) != kind) {
             continue;
         }
         const std::size_t unit = buffer.unit;

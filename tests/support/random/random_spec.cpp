@@ -319,7 +319,11 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
             can_speculate && draw.chance(0.6) ? spec::ClipPolicy::global : spec::ClipPolicy::off;
     }
     if (spec.model.dropout == 0 && spec.parallel.context == 1 && spec.data.seq >= 8 && draw.chance(0.25)) {
-        return with_pairs(spec, draw.chance(0.5) ? spec::ObjectiveKind::dpo : spec::ObjectiveKind::ipo);
+        spec = with_pairs(spec, draw.chance(0.5) ? spec::ObjectiveKind::dpo : spec::ObjectiveKind::ipo);
+    }
+    if (!spec.overlap.optimizer_with_backward && draw.chance(0.3)) {
+        spec.overlap.delayed_update = true;
+        spec.overlap.delayed_update_after = draw.between(0, 3);
     }
     return spec;
 }
@@ -362,6 +366,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("overlap.optimizer_with_backward", !s.overlap.optimizer_with_backward ? "false"
                                             : spec::speculates(s)              ? "speculate"
                                                                                : "true");
+    note("overlap.delayed_update", s.overlap.delayed_update ? "true" : "false");
     note("overlap.bucket", number(s.overlap.bucket_elements));
     note("recompute.kind", number(static_cast<int>(s.recompute.kind)));
     note("recompute.every", number(s.recompute.every));

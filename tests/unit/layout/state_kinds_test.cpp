@@ -64,8 +64,8 @@ TEST(StateKinds, AreSavedOnceAsEachPieceOfATensor) {
             std::multiset<PieceKind> pieces;
             for (const auto kind : state_kinds) {
                 if (is_kept(kind, run) && is_of_frozen(kind) == is_frozen &&
-                    is_saved(kind, has_master(run.precision))) {
-                    pieces.insert(*row_of(kind).piece);
+                    piece_of(kind, masters_of(run))) {
+                    pieces.insert(*piece_of(kind, masters_of(run)));
                 }
             }
 
@@ -88,11 +88,26 @@ TEST(StateKinds, AreReadFromACheckpointJustWhereOneHasThem) {
 }
 
 TEST(StateKinds, HaveTheMasterSavedInThePlaceOfWhatIsRoundedFromIt) {
-    const auto rounded =
-        kinds_where([](StateKind kind) { return is_saved(kind, false) && !is_saved(kind, true); });
+    const auto rounded = kinds_where(
+        [](StateKind kind) { return piece_of(kind, Masters::none) && !piece_of(kind, Masters::rounded); });
 
     EXPECT_EQ(rounded, std::vector{StateKind::parameters});
-    EXPECT_TRUE(is_saved(StateKind::master, true));
+    EXPECT_EQ(piece_of(StateKind::master, Masters::rounded), PieceKind::weights);
+}
+
+TEST(StateKinds, HaveParametersSavedNextToAMasterThatIsAhead) {
+    const auto others = kinds_where(
+        [](StateKind kind) { return piece_of(kind, Masters::ahead) != piece_of(kind, Masters::none); });
+
+    EXPECT_EQ(others, std::vector{StateKind::parameters});
+    EXPECT_EQ(piece_of(StateKind::parameters, Masters::ahead), PieceKind::delayed_weights);
+    EXPECT_EQ(piece_kind_named("delayed_weights"), PieceKind::delayed_weights);
+    for (const auto type : {DType::f32, DType::bf16}) {
+        auto run = run_in(type);
+        run.overlap.delayed_update = true;
+        EXPECT_EQ(masters_of(run), Masters::ahead);
+        EXPECT_TRUE(is_kept(StateKind::master, run));
+    }
 }
 
 TEST(StateKinds, ArePiecesWithNamesThatAreReadBack) {

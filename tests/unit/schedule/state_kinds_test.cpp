@@ -123,7 +123,7 @@ TEST(StateKindsOfPrograms, OfTheOptimizerAreReadAndWrittenByUpdates) {
             }
         }
         for (const auto kind : kinds_kept(program)) {
-            const bool is_changed = layout::is_saved(kind, false) && !layout::is_of_frozen(kind);
+            const bool is_changed = layout::row_of(kind).piece.has_value() && !layout::is_of_frozen(kind);
             EXPECT_EQ(written.contains(kind), is_changed && !written.empty()) << layout::to_string(kind);
             EXPECT_TRUE(!layout::is_optimizer_state(kind) || read.empty() || read.contains(kind));
         }
@@ -139,7 +139,7 @@ TEST(StateKindsOfPrograms, AreSavedByTheRanksThatKeepThemWhereTheTableSaysSo) {
             const ModelLayout model{run, rank};
             const auto program = build_program(run, model, Variant::evaluate);
             for (const auto kind : kinds_kept(program)) {
-                if (layout::is_saved(kind, layout::has_master(run.precision))) {
+                if (layout::piece_of(kind, layout::masters_of(run))) {
                     wanted.insert(kind);
                 }
             }

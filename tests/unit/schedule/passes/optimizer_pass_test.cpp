@@ -244,6 +244,66 @@ TEST(OptimizerPass, SpeculatesInBackwardAndCommitsAfterTheNormIsKnown) {
     }
 }
 
+TEST(OptimizerPass, DelaysUpdatesToTheNextStepWhoseParametersLackThem) {
+    for (const int span : {1, 2}) {
+        auto spec = sharded(2, span, 2);
+        spec.overlap.delayed_update = true;
+        const auto program = build_program(spec, 1, Variant::train);
+        const auto end = test::index_of(program, "norm and clip factor");
+        OpId last_backward = -1, last_publication = -1, first_update = program.ops.end_id();
+        std::vector<int> updated;
+        for (OpId i = 0; i < program.ops.end_id(); ++i) {
+            const auto& op = program.ops[i];
+            last_backward = op.kind == OpKind::compute ? i : last_backward;
+            if (op.purpose == Purpose::publication) {
+                EXPECT_GT(i, last_backward);
+                last_publication = i;
+                EXPECT_EQ(program.find_read(op, Role::gradient), nullptr);
+            } else if (op.kind == OpKind::update) {
+                first_update = std::min(first_update, i);
+                EXPECT_EQ(program.find_write(op, Role::parameters), nullptr);
+                EXPECT_NE(program.find_read(op, Role::update_inputs), nullptr);
+                updated.push_back(program.buffers[program.find_read(op, Role::gradient)->buffer].unit);
+            }
+        }
+        EXPECT_EQ(updated, (std::vector{2, 1, 0}))
+            << "backward overwrites the gradients of the last unit first";
+        EXPECT_GT(last_publication, last_backward);
+        EXPECT_LT(last_publication, first_update);
+        EXPECT_LT(end, first_update);
+        for (OpId i = 0; i < program.ops.end_id(); ++i) {
+            const auto& op = program.ops[i];
+            const bool reads_parameters = op.kind == OpKind::compute && op.direction == Direction::forward;
+            for (const auto before : op.waits_for_previous_step) {
+                EXPECT_TRUE(!reads_parameters || before < first_update) << op.label << " waits for an update";
+            }
+        }
+    }
+}
+
+TEST(OptimizerPass, PublishesAllMasterWeightsBetweenSteps) {
+    for (const auto type : {spec::DType::f32, spec::DType::bf16}) {
+        auto spec = sharded(2, 1, 2);
+        spec.precision.compute = type;
+        spec.overlap.delayed_update = true;
+        const auto program = build_program(spec, 1, Variant::publish);
+        std::int64_t masters = 0, read = 0, gathered = 0;
+        for (const auto& buffer : program.buffers) {
+            masters += buffer.state == StateKind::master ? buffer.bytes : 0;
+        }
+        for (const auto& op : program.ops) {
+            EXPECT_EQ(op.purpose, Purpose::publication) << op.label;
+            for (const auto& operand : op.reads) {
+                read += operand.role == Role::master ? operand.bytes() : 0;
+            }
+            gathered += op.kind == OpKind::all_gather ? 1 : 0;
+        }
+        EXPECT_GT(masters, 0);
+        EXPECT_EQ(read, masters);
+        EXPECT_GT(gathered, 0);
+    }
+}
+
 // The step end sums the losses. Without them, a rank without gradients would not wait for its passes.
 TEST(OptimizerPass, EndsAStepWithTheLossesOfAllMicroBatches) {
     auto spec = test::small_spec();
