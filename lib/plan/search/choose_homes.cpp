@@ -36,8 +36,11 @@ spec::StageState choose_state(const spec::RunSpec& identical,
             continue;  // not all kinds are tried for programs this large
         }
         if (is_auto) {
-            recompute = {kind, kind == full ? identical.recompute.every : 1,
-                         identical.recompute.split && kind == full};
+            recompute = {kind,
+                         kind == full ? identical.recompute.every : 1,
+                         identical.recompute.split && kind == full,
+                         false,
+                         {}};
         }
         HomeSearch search{tried, machine, budget, stage};
         if (is_auto && kind != full && !search.device_can_keep_activations()) {

@@ -106,7 +106,8 @@ class Comparison {
              {spec::RecomputeKind::none, spec::RecomputeKind::selective, spec::RecomputeKind::full}) {
             auto asked = spec_;
             const bool is_full = kind == spec::RecomputeKind::full;
-            asked.recompute = {kind, is_full ? spec_.recompute.every : 1, is_full && spec_.recompute.split};
+            asked.recompute = {
+                kind, is_full ? spec_.recompute.every : 1, is_full && spec_.recompute.split, false, {}};
             if (consider(asked)) {
                 fastest = asked.recompute;
             }
