@@ -1,4 +1,4 @@
-/// Ranks as points of a mesh with the axes tensor, data and pipeline. Context is the inner part of data.
+/// Ranks as points of a mesh with the axes tensor, data and pipeline. Context is a part of data.
 #pragma once
 
 #include <vector>

@@ -248,8 +248,9 @@ constexpr Masters masters_of(const spec::RunSpec& run) {
     return run.precision.compute == spec::DType::f32 ? Masters::none : Masters::rounded;
 }
 
-/// Returns the kind of pieces that a checkpoint stores; empty if it stores none, such as of parameters that
-/// are rounded from the master.
+/// Returns the kind of pieces that a checkpoint stores; empty if it stores none.
+///
+/// Parameters that are rounded from the master are not stored.
 constexpr std::optional<PieceKind> piece_of(StateKind kind, Masters masters) {
     if (kind == StateKind::none) {
         return std::nullopt;

@@ -1,7 +1,7 @@
 #include "layout/workspaces.hpp"
 
 #include "base/contract.hpp"
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "layout/host_workspaces.hpp"
 

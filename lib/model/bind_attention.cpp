@@ -4,7 +4,7 @@
 #include "kernels/norm/head_norm.hpp"
 #include "kernels/rope.hpp"
 #include "layout/cache/kv_cache.hpp"
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 

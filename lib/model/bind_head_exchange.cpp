@@ -1,6 +1,6 @@
 /// Rearrangements around the all-to-alls of heads for positions.
-#include "kernels/head_exchange.hpp"
-#include "layout/context_heads.hpp"
+#include "kernels/context/head_exchange.hpp"
+#include "layout/context/context_heads.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"

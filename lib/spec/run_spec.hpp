@@ -490,7 +490,7 @@ struct Tiers {
     Movement movement = Movement::fixed;
     std::int64_t chunk_elements = 0;
     std::vector<TileRule> tiles;  ///< the first rule that matches a tensor applies; empty: no tiles
-    /// Reduced gradients take the place of the parameters, which backward no longer needs.
+    /// Reduced gradients use the memory of parameters that backward no longer needs.
     bool reuse = false;
     /// The embedding's lookup and its gradient run on the host; only activations cross the link.
     bool embedding_on_host = false;
@@ -513,7 +513,7 @@ struct Overlap {
 
 enum class RecomputeKind { none, selective, full };
 
-/// What becomes of an activation between forward and backward.
+/// Place of an activation between forward and backward.
 enum class ActivationFate {
     keep,       ///< stays in the device tier
     host,       ///< is swapped to the host

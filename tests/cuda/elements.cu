@@ -12,6 +12,7 @@
 #include "kernels/element/softcap.hpp"
 #include "kernels/element/swiglu_element.hpp"
 #include "kernels/element/vector_math.hpp"
+#include "layout/context/context_heads.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
@@ -55,6 +56,12 @@ __global__ void activations(const float* x, const float* dy, float* y) {
            glu_d_up(x[i], s, dy[i]) + glu_d_gate<Silu>(x[i], s, dy[i], dy[i]) +
            glu_d_gate<TanhGelu>(x[i], s, dy[i], dy[i]) + turned_first(x[i], dy[i], 0.6f, 0.8f) +
            turned_second(x[i], dy[i], 0.6f, 0.8f);
+}
+
+__global__ void heads(layout::ContextHeads of, std::int64_t* columns) {
+    const auto i = threadIdx.x;
+    const auto key = layout::head_columns(of, i, 1);
+    columns[i] = key.in_part + key.in_row + key.width + of.width() + of.part_width();
 }
 
 __global__ void softcaps(const float* x, float* y) {

@@ -1,4 +1,4 @@
-/// Class B of context ranks, alone and beside the other axes, against one rank with the whole work.
+/// Class B of context ranks, alone and with the other axes, against one rank with the whole work.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -53,8 +53,9 @@ std::vector<Layout> layouts() {
     };
 }
 
-/// Returns a run whose heads 2, 3 and 4 context ranks of two tensor ranks divide. Of llama, ranks share key
-/// heads; its documents cross the parts of the ranks.
+/// Returns a run whose heads 2, 3 and 4 context ranks of two tensor ranks divide.
+///
+/// Ranks of llama share key heads. Documents of llama and gemma2 cross the parts of the ranks.
 spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64_t micro) {
     auto run = test::tiny_run(family, layout.data, micro, samples / layout.data / micro);
     run.model.layers = 3;

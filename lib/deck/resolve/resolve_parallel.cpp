@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "deck/resolve/resolve.hpp"
-#include "layout/context_heads.hpp"
 #include "spec/data_ranks.hpp"
 #include "spec/layout_space.hpp"
 
@@ -113,20 +112,6 @@ void resolve_sequence(Resolution& resolution) {
     parallel.sequence = resolution.values.boolean("parallel.sequence");
 }
 
-/// Resolves parallel.context.kind: with auto, ranks exchange heads if they can divide them.
-void resolve_context_kind(Resolution& resolution) {
-    spec::Parallel& parallel = resolution.run.parallel;
-    parallel.context_kind = spec::ContextKind::ulysses;
-    bool exchanges = resolution.values.is_keyword("parallel.context.kind", "ulysses");
-    if (resolution.is_auto("parallel.context.kind")) {
-        exchanges = layout::can_exchange_heads(resolution.run.model, parallel, parallel.tensor);
-        resolution.values.set_resolved("parallel.context.kind", {}, exchanges ? "ulysses" : "ring",
-                                       exchanges ? "context x tensor ranks divide the heads"
-                                                 : "context x tensor ranks do not divide the heads");
-    }
-    parallel.context_kind = exchanges ? spec::ContextKind::ulysses : spec::ContextKind::ring;
-}
-
 }  // namespace
 
 void resolve_parallel(Resolution& resolution) {
@@ -139,7 +124,8 @@ void resolve_parallel(Resolution& resolution) {
     parallel.tensor_mode = tensor_mode(values.keyword("parallel.tensor.mode"));
     parallel.context = degree("parallel.context.degree");
     resolve_sequence(resolution);
-    resolve_context_kind(resolution);
+    parallel.context_kind = values.is_keyword("parallel.context.kind", "ulysses") ? spec::ContextKind::ulysses
+                                                                                  : spec::ContextKind::ring;
     parallel.stages = degree("parallel.pipeline.stages");
     parallel.pipeline_schedule = pipeline_schedule(values.keyword("parallel.pipeline.schedule"));
     parallel.chunks_per_stage = degree("parallel.pipeline.chunks_per_stage");

@@ -6,7 +6,7 @@
 
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 #include "layout/node_groups.hpp"
 
 namespace ziggurat::deck {
@@ -110,25 +110,27 @@ void sequence_has_tensor_ranks(const Resolution& at) {
     }
 }
 
+/// Jacobs et al., "DeepSpeed Ulysses", 2023, section 3.1.
 void ulysses_has_heads_to_exchange(const Resolution& at) {
+    const auto& model = at.run.model;
     const spec::Parallel& parallel = at.run.parallel;
-    const std::int64_t parts = std::int64_t{parallel.context} * parallel.tensor;
-    if (layout::can_exchange_heads(at.run.model, parallel, parallel.tensor) || !at.found.ok()) {
+    if (layout::can_exchange_heads(model, parallel, parallel.tensor) || !at.found.ok()) {
         return;
     }
-    if (at.run.model.heads % parts == 0) {
-        const auto keys = layout::context_heads(at.run.model, parallel, true).kv_heads;
-        at.found.error(at.values.location("parallel.context.degree"),
-                       fmt::format("context {} and {} key heads of a tensor rank: neither divides the other",
-                                   parallel.context, keys),
-                       "ulysses gives each rank whole key heads, or lets neighbours share one",
-                       "Use another degree, or kind: ring.");
-        return;
+    std::vector<std::int64_t> fitting;
+    for (const auto degree : divisors(model.heads / parallel.tensor)) {
+        auto other = parallel;
+        other.context = static_cast<int>(degree);
+        if (layout::can_exchange_heads(model, other, parallel.tensor)) {
+            fitting.push_back(degree);
+        }
     }
+    const auto heads = layout::context_heads(model, parallel, true);
     at.found.error(at.values.location("parallel.context.degree"),
-                   fmt::format("context {} x tensor {} does not divide model.heads = {}", parallel.context,
-                               parallel.tensor, at.run.model.heads),
-                   "ulysses gives each rank whole heads", "Use kind: ring, or fewer ranks.");
+                   fmt::format("{} context ranks cannot divide {} query and {} key heads of a tensor rank",
+                               parallel.context, heads.heads, heads.kv_heads),
+                   "ulysses gives each rank whole heads; ranks share a key head if there are fewer",
+                   fmt::format("Use {}.", list_or(fitting)));
 }
 
 void stages_have_layers(const Resolution& at) {

@@ -22,10 +22,10 @@ constexpr Row rows[] = {
     {.path = "parallel.context", .shorthand = "degree", .doc = "Ranks that share each sequence."},
     {.path = "parallel.context.degree", .type = Type::integer, .fallback = "1", .min = 1, .max = max_ranks,
      .on_resume = noted, .doc = "Ranks of a context group."},
-    {.path = "parallel.context.kind", .type = Type::keyword, .fallback = "auto", .keywords = "auto ring ulysses",
+    {.path = "parallel.context.kind", .type = Type::keyword, .fallback = "ulysses", .keywords = "ring ulysses",
      .on_resume = noted,
-     .doc = "ring: keys and values are sent around a ring. ulysses: all-to-all exchange of heads and "
-            "positions, for which the ranks divide the heads; auto: ulysses if they do, else ring."},
+     .doc = "ulysses: all-to-all exchange of heads and positions, for which the ranks divide the heads. ring: "
+            "keys and values are sent around a ring; only `plan` knows it."},
     {.path = "parallel.pipeline", .shorthand = "stages", .doc = "Ranks that hold consecutive layers."},
     {.path = "parallel.pipeline.stages", .type = Type::integer, .fallback = "1", .keywords = "auto", .min = 1,
      .max = max_ranks, .on_resume = noted,

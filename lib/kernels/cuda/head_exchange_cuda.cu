@@ -1,6 +1,6 @@
+#include "kernels/context/head_exchange.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
-#include "kernels/head_exchange.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -8,8 +8,7 @@ namespace {
 
 using tensor::TensorRef;
 
-/// Copies or adds the columns of one block of heads, with a thread for each pack of the narrower matrix's
-/// rows.
+/// Query, key or value heads of two matrices; a thread copies or adds one pack of a part.
 struct HeadBlock {
     ContextHeads parts;
     int block;

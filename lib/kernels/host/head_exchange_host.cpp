@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernels/head_exchange.hpp"
+#include "kernels/context/head_exchange.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
 #include "kernels/host/rows_host.hpp"
 #include "tensor/bfloat16.hpp"

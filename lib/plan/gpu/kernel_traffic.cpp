@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "layout/context_heads.hpp"
 #include "layout/attention_choice.hpp"
+#include "layout/context/context_heads.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "layout/parameter_groups.hpp"
 #include "plan/gpu/op_operands.hpp"
@@ -165,8 +165,9 @@ void append(Kernels& kernels, const Kernels& more) {
     kernels.insert(kernels.end(), more.begin(), more.end());
 }
 
-/// Returns one kernel for each range with one weight decay (train/ops/bind_state_ops.cpp), or one for each
-/// range of a publication.
+/// Returns one kernel for each range of a publication, or for each range with one weight decay.
+///
+/// See train/ops/bind_state_ops.cpp.
 Kernels update_kernels(const schedule::Program& program,
                        const Op& op,
                        const spec::RunSpec& spec,

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/round_up.hpp"
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 #include "plan/layouts/axis_rules.hpp"
 #include "spec/data_ranks.hpp"
 #include "spec/recompute_text.hpp"

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 #include "layout/stage_layers.hpp"
 #include "plan/layouts/axis_rules.hpp"
 #include "spec/layout_space.hpp"

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 
 namespace ziggurat::schedule {
 namespace {

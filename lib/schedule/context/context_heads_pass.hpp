@@ -1,4 +1,4 @@
-/// Attention over a sequence that is sharded over the context axis, by an exchange of heads for positions.
+/// Attention over sequences that context ranks share, by an exchange of heads for positions.
 #pragma once
 
 #include "schedule/expand/expand.hpp"

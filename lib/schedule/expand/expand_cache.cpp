@@ -1,7 +1,7 @@
 /// Batches, and the KV caches of programs that have them.
 #include <utility>
 
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 #include "layout/families/attention_window.hpp"
 #include "schedule/expand/expand_phases.hpp"
 

@@ -9,9 +9,10 @@
 
 namespace ziggurat::schedule {
 
-/// Returns the bytes by purpose: parameters, secondary, gradients, publication, tensor, context and pipeline.
+/// Returns the bytes by purpose.
 ///
-/// They are the sum of volumes_by_formula in bytes, this rank's share of tile_volumes_of_axis,
+/// Purposes are parameters, secondary, gradients, publication, tensor, context and pipeline. The bytes are
+/// the sum of volumes_by_formula in bytes, this rank's share of tile_volumes_of_axis,
 /// gradient_sum_bytes_by_formula, tensor_bytes_by_formula, split_bytes_by_formula,
 /// context_bytes_by_formula and pipeline_bytes_by_formula. Programs round down for each collective. For tiles
 /// and for unequal parts, the result is the average over the ranks of the axis.

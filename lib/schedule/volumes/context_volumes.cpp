@@ -1,7 +1,7 @@
 #include "schedule/volumes/context_volumes.hpp"
 
 #include "base/contract.hpp"
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 #include "schedule/op_kind.hpp"
 #include "schedule/volumes/recompute_inputs.hpp"
 

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <vector>
 
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "tests/support/deck_text.hpp"
 #include "tests/support/random/draw.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 #include "layout/counts.hpp"
 #include "layout/families/adapters.hpp"
 #include "layout/families/attention_window.hpp"

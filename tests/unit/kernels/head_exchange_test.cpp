@@ -1,4 +1,4 @@
-#include "kernels/head_exchange.hpp"
+#include "kernels/context/head_exchange.hpp"
 
 #include <gtest/gtest.h>
 
@@ -57,7 +57,8 @@ TYPED_TEST(HeadExchange, GivesEachRankItsQueryHeadsAndTheKeyHeadsThatTheyUse) {
     for (const auto& of : cases) {
         auto whole = normal_values<T>(rows * of.width(), 1);
         std::vector<T> parts(static_cast<std::size_t>(of.ranks * rows * of.part_width()));
-        split_heads<T>(test_stream(), of, matrix<const T>(whole, of.width()), matrix<T>(parts, of.part_width()));
+        split_heads<T>(test_stream(), of, matrix<const T>(whole, of.width()),
+                       matrix<T>(parts, of.part_width()));
         for (std::int64_t rank = 0; rank < of.ranks; ++rank) {
             for (std::int64_t row = 0; row < rows; ++row) {
                 for (std::int64_t c = 0; c < of.part_width(); ++c) {
@@ -75,7 +76,8 @@ TYPED_TEST(HeadExchange, AddsTheGradientsOfSharedKeyHeadsInFloatAndRoundsOnce) {
     for (const auto& of : cases) {
         auto parts = normal_values<T>(of.ranks * rows * of.part_width(), 2);
         std::vector<T> whole(static_cast<std::size_t>(rows * of.width()), T(-1.0f));
-        join_heads<T>(test_stream(), of, matrix<const T>(parts, of.part_width()), matrix<T>(whole, of.width()));
+        join_heads<T>(test_stream(), of, matrix<const T>(parts, of.part_width()),
+                      matrix<T>(whole, of.width()));
         std::vector<float> sums(whole.size());
         for (std::int64_t rank = 0; rank < of.ranks; ++rank) {
             for (std::int64_t row = 0; row < rows; ++row) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/volumes/context_volumes.hpp"
 #include "tests/support/random/random_spec.hpp"

@@ -11,7 +11,7 @@
 
 #include "device/stream.hpp"
 #include "kernels/launch/tensor_address.hpp"
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 
 namespace ziggurat::kernels {
 

@@ -1,4 +1,4 @@
-#include "kernels/head_exchange.hpp"
+#include "kernels/context/head_exchange.hpp"
 
 #include "base/contract.hpp"
 #include "kernels/launch/launch.hpp"

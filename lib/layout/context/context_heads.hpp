@@ -10,7 +10,7 @@ namespace ziggurat::layout {
 
 /// Division of the heads of a matrix [rows, width] between ranks.
 ///
-/// A row has `heads` query heads, then `kv_heads` key heads and as many value heads. Rank r gets the query
+/// A row has `heads` query heads, `kv_heads` key heads and `kv_heads` value heads. Rank r gets the query
 /// heads from r * part_heads() on, and the key and value heads that these use. Ranks share a key head if
 /// there are fewer of them than ranks.
 ///
@@ -44,7 +44,7 @@ struct HeadColumns {
     std::int64_t in_part, in_row, width;
 };
 
-/// Returns the columns of block 0 (query heads), 1 (key heads) or 2 (value heads) in the part of `rank`.
+/// Returns the columns of a block in the part of `rank`: 0 query, 1 key, 2 value heads.
 ZG_ELEMENT inline HeadColumns head_columns(const ContextHeads& of, std::int64_t rank, int block) noexcept {
     const auto query = of.part_heads();
     if (block == 0) {
@@ -56,7 +56,9 @@ ZG_ELEMENT inline HeadColumns head_columns(const ContextHeads& of, std::int64_t 
             (of.heads + (block - 1) * of.kv_heads + first) * of.head_dim, keys * of.head_dim};
 }
 
-/// Returns the division of a tensor rank's heads: of queries, keys and values, or of attention's output.
+/// Returns the division of a tensor rank's heads.
+///
+/// \param has_keys  of queries, keys and values; false: of attention's output
 ContextHeads context_heads(const spec::Model& model, const spec::Parallel& parallel, bool has_keys);
 
 /// True if the ranks can exchange heads, or do not: each then has equal parts of them.

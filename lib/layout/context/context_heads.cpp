@@ -1,4 +1,4 @@
-#include "layout/context_heads.hpp"
+#include "layout/context/context_heads.hpp"
 
 #include "layout/families/family.hpp"
 
