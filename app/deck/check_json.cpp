@@ -73,6 +73,7 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["nccl"] = nccl_json(answer.communicators, answer.loaded->machine);
         json["time"] = time_json(run, answer.step_seconds);
         json["goodput"] = goodput_json(answer.goodput);
+        json["longest_sequence"] = answer.longest ? Json(answer.longest->tokens) : Json(nullptr);
     }
     return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

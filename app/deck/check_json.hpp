@@ -9,6 +9,7 @@
 #include "deck/load.hpp"
 #include "plan/report/memory_report.hpp"
 #include "plan/run_goodput.hpp"
+#include "plan/search/longest_sequence.hpp"
 
 namespace ziggurat::app {
 
@@ -24,6 +25,7 @@ struct CheckAnswer {
     std::vector<plan::CommunicatorBlocks> communicators = {};
     std::optional<double> step_seconds = {};  ///< as of plan::planned_step_seconds
     std::optional<plan::RunGoodput> goodput = {};
+    std::optional<plan::LongestSequence> longest = {};  ///< with --longest
     Epochs epochs = {};
     PackedSources packed = {};
 };

@@ -25,9 +25,10 @@ struct PlannedJob : JobDeck {
 };
 
 struct CheckOptions : Options, PlannedJob {
-    bool print = false;   ///< print only the effective deck on standard output
-    bool json = false;    ///< print only one JSON object with all results
-    std::string explain;  ///< key to describe; then the deck is not read
+    bool print = false;    ///< print only the effective deck on standard output
+    bool json = false;     ///< print only one JSON object with all results
+    bool longest = false;  ///< also find the longest sequences that fit
+    std::string explain;   ///< key to describe; then the deck is not read
 };
 
 struct PlanOptions : Options, PlannedJob {

@@ -250,6 +250,8 @@ CommandRowOf<CheckOptions> check_row() {
         .options = {ranks_row(), nodes_row(), machine_row(&PlannedJob::machine),
                     flag("--print", &CheckOptions::print,
                          "print the effective deck: every value and its origin"),
+                    flag("--longest", &CheckOptions::longest,
+                         "also find the longest sequences (data.seq) with which the layout fits"),
                     flag("--json", &CheckOptions::json, "print all results as JSON (fields: decks/CHECK.md)"),
                     text_option("--explain", "KEY", &CheckOptions::explain, "a key of the deck",
                                 "describe one key; reads no deck")},

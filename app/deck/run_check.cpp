@@ -27,6 +27,7 @@
 #include "deck/reference/reference.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "plan/run_goodput.hpp"
+#include "plan/search/longest_sequence.hpp"
 #include "plan/time_to_train.hpp"
 #include "storage/directory_probe.hpp"
 
@@ -160,6 +161,7 @@ struct Answers {
     std::vector<plan::CommunicatorBlocks> communicators = {};  ///< with the limits of the environment
     std::optional<double> step_seconds = {};
     std::optional<plan::RunGoodput> goodput = {};
+    std::optional<plan::LongestSequence> longest = {};
 
     int exit_code(const deck::Diagnostics& found) const {
         const bool fits = !memory || memory->fits;
@@ -187,6 +189,20 @@ void plan_run(const CheckOptions& options,
     }
 }
 
+/// Returns a line about the longest sequences; empty if they were not asked for.
+std::string longest_text(const std::optional<plan::LongestSequence>& longest) {
+    if (!longest) {
+        return "";
+    }
+    if (longest->tokens == 0) {
+        return "sequence  no length that is a multiple of 128 fits this layout\n";
+    }
+    return fmt::format("sequence  up to {} tokens fit this layout{}\n", format_grouped(longest->tokens),
+                       longest->is_bound_by_positions ? ", all positions of the model"
+                       : longest->is_bound_by_tokens  ? ", the maximum of a micro-batch"
+                                                      : "");
+}
+
 /// Plans time and goodput; warns of an expensive checkpoint.every.
 void plan_time(deck::LoadedDeck& loaded, Answers& answers) {
     answers.step_seconds = plan::planned_step_seconds(loaded.run, loaded.machine);
@@ -206,6 +222,7 @@ int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, 
                                  .communicators = answers.communicators,
                                  .step_seconds = answers.step_seconds,
                                  .goodput = answers.goodput,
+                                 .longest = answers.longest,
                                  .epochs = answers.epochs,
                                  .packed = answers.packed}));
     return exit_code;
@@ -227,6 +244,7 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const An
         print(stdout, answers.start.line.empty() ? "" : fmt::format("start     {}\n", answers.start.line));
         print(stdout, time_text(loaded.run, loaded.machine, answers.step_seconds) +
                           goodput_text(answers.goodput, loaded.run, loaded.machine));
+        print(stdout, longest_text(answers.longest));
     }
     if (answers.memory) {
         print(options.print ? stderr : stdout, answers.memory->table + answers.memory->infinity);
@@ -282,6 +300,9 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
     answers.packed = sizes.packed();
     plan_run(options, parts, loaded, answers);
     plan_time(loaded, answers);
+    if (options.longest && parts.memory) {
+        answers.longest = plan::longest_sequence(loaded.run, loaded.machine);
+    }
     return options.json ? answer_as_json(options, loaded, answers) : answer(options, loaded, answers);
 }
 

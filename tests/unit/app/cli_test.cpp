@@ -117,8 +117,10 @@ TEST(CommandLine, TakesWhatAJobOfSlurmIsToHave) {
 
 TEST(CommandLine, TakesOptionsAnywhere) {
     const Answer answer =
-        print_line({"check", "--ranks", "8", "a.yaml", "--print", "x.y=1", "--machine=laptop"});
+        print_line({"check", "--ranks", "8", "a.yaml", "--print", "x.y=1", "--machine=laptop", "--longest"});
     const auto options = answer.options<CheckOptions>();
+    EXPECT_TRUE(options.longest);
+    EXPECT_FALSE(print_line({"check", "a.yaml"}).options<CheckOptions>().longest);
     EXPECT_EQ(options.ranks, 8);
     EXPECT_TRUE(options.print);
     EXPECT_EQ(options.machine, "laptop");

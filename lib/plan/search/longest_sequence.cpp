@@ -1,0 +1,46 @@
+#include "plan/search/longest_sequence.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "layout/families/family_descriptor.hpp"
+#include "plan/plan_run.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+/// Tokens of a micro-batch, as the deck's rules limit them (rules_train).
+constexpr std::int64_t max_tokens = std::int64_t{1} << 24;
+constexpr std::int64_t granule = 128;
+
+}  // namespace
+
+LongestSequence longest_sequence(spec::RunSpec run, const spec::MachineSpec& machine) {
+    const auto& parallel = run.parallel;
+    const std::int64_t parts = std::int64_t{parallel.context} * (parallel.sequence ? parallel.tensor : 1);
+    const auto step = std::lcm(granule, parts);
+    const bool has_rotary = layout::family_of(run.model).has_rotary_positions();
+    const auto max_of_tokens = max_tokens / run.train.micro_batch;
+    const auto max = (has_rotary ? max_of_tokens : std::min(max_of_tokens, run.model.max_seq)) / step;
+    const auto fits = [&](std::int64_t steps) {
+        run.data.seq = steps * step;
+        run.model.max_seq = std::max(run.model.max_seq, run.data.seq);
+        return plan_run(run, machine, PlannedRanks::first).footprint.fits();
+    };
+    std::int64_t below = 0;  // fits, or is 0
+    std::int64_t above = std::clamp<std::int64_t>(run.data.seq / step, 1, std::max<std::int64_t>(1, max));
+    while (above <= max && fits(above)) {
+        below = above;
+        above = below == max ? max + 1 : std::min(2 * below, max);
+    }
+    while (above - below > std::max<std::int64_t>(1, below / 64)) {
+        const auto middle = std::midpoint(below, above);
+        (fits(middle) ? below : above) = middle;
+    }
+    const bool is_bound = below == max && max > 0;
+    return {.tokens = below * step,
+            .is_bound_by_positions = is_bound && !has_rotary && run.model.max_seq <= max_of_tokens,
+            .is_bound_by_tokens = is_bound && (has_rotary || run.model.max_seq > max_of_tokens)};
+}
+
+}  // namespace ziggurat::plan
