@@ -109,7 +109,8 @@ std::string detail_of_recomputation(const spec::RunSpec& spec) {
 }
 
 std::string detail_of_activations(const spec::RunSpec& spec) {
-    const auto kept = detail_of_recomputation(spec);
+    const auto kept =
+        detail_of_recomputation(spec) + (spec.recompute.fates.empty() ? "" : ", and recompute.fates");
     return spec.recompute.split
                ? kept + ", cut over " + std::to_string(spec.parallel.tensor) + " tensor ranks"
                : kept;

@@ -7,10 +7,12 @@
 #include <tuple>
 #include <utility>
 
+#include "layout/families/activations.hpp"
 #include "layout/families/attention_window.hpp"
 #include "layout/families/family.hpp"
 #include "layout/stage_layers.hpp"
 #include "schedule/model_layout.hpp"
+#include "spec/fates.hpp"
 #include "spec/stage_state.hpp"
 #include "spec/tensor_pattern.hpp"
 #include "spec/tile_rules.hpp"
@@ -29,6 +31,20 @@ std::vector<std::string> names_after_layer(const spec::Model& model) {
         names.push_back(parameter.name.substr(unit.name.size()));
     }
     return names;
+}
+
+/// Returns the names of one layer's values, without the name of the layer.
+std::vector<std::string> values_after_layer(const spec::Model& model) {
+    std::vector<std::string> names;
+    for (const auto& value : layout::layer_unit(model, 0, 1, false).values) {
+        names.push_back("." + value.name);
+    }
+    return names;
+}
+
+std::vector<std::string> values_outside_layers(const spec::Model& model) {
+    const auto unit = layout::embedding_unit(model, 1, false);
+    return {layout::activation_name(unit, unit.output)};
 }
 
 std::vector<std::string> names_outside_layers(const spec::Model& model) {
@@ -52,14 +68,18 @@ bool may_distinguish_layers(std::string_view pattern) {
 /// Results of the patterns for the tensors of a layer.
 class LayerMarks {
   public:
-    explicit LayerMarks(const spec::RunSpec& spec) : spec_{spec}, names_{names_after_layer(spec.model)} {
+    explicit LayerMarks(const spec::RunSpec& spec)
+        : spec_{spec}, names_{names_after_layer(spec.model)}, values_{values_after_layer(spec.model)} {
         distinguishes_ =
             std::ranges::any_of(spec.train.only, may_distinguish_layers) ||
-            std::ranges::any_of(spec.tiers.tiles, may_distinguish_layers, &spec::TileRule::match);
+            std::ranges::any_of(spec.tiers.tiles, may_distinguish_layers, &spec::TileRule::match) ||
+            std::ranges::any_of(spec.recompute.fates, may_distinguish_layers, &spec::FateRule::match);
         of_first_ = found_for(0);
     }
 
     /// Returns, by tensor, two times the index of its first rule, plus one if the tensor is trained.
+    ///
+    /// Two times the number of the fate of each value follows.
     std::vector<int> of(std::int64_t layer) const { return distinguishes_ ? found_for(layer) : of_first_; }
 
     static bool is_any_trained(const std::vector<int>& marks) {
@@ -78,11 +98,16 @@ class LayerMarks {
             marks.push_back(2 * static_cast<int>(rule - tiles.begin()) +
                             (spec::is_trained(spec_.train, name) ? 1 : 0));
         }
+        for (const auto& after : values_) {
+            const auto fate = spec::fate_of(spec_.recompute.fates, prefix + after);
+            marks.push_back(fate ? 2 + 2 * static_cast<int>(*fate) : 0);
+        }
         return marks;
     }
 
     const spec::RunSpec& spec_;
     std::vector<std::string> names_;
+    std::vector<std::string> values_;
     std::vector<int> of_first_;
     bool distinguishes_ = false;
 };
@@ -96,21 +121,24 @@ bool is_embedding_trained(const spec::RunSpec& spec) {
 
 /// Returns patterns that match in the sample what `pattern` matches in the corresponding layers of the
 /// whole.
+///
+/// \param names    of one layer, without the name of the layer
+/// \param outside  names outside of layers
 template <class Fits>
 std::vector<std::string> renumbered(const std::string& pattern,
-                                    const spec::Model& model,
+                                    const std::vector<std::string>& names,
+                                    const std::vector<std::string>& outside,
                                     const std::vector<std::int64_t>& layers,
                                     const Fits& fits) {
     if (!may_distinguish_layers(pattern)) {
         return {pattern};
     }
     std::vector<std::string> found;
-    for (const auto& name : names_outside_layers(model)) {
+    for (const auto& name : outside) {
         if (fits(pattern, name)) {
             found.push_back(name);
         }
     }
-    const auto names = names_after_layer(model);
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const auto before = layout::layer_name(static_cast<int>(layers[i]));
         const auto now = layout::layer_name(static_cast<int>(i));
@@ -259,18 +287,40 @@ spec::RunSpec RepresentativeLayers::of(const spec::RunSpec& whole) const {
         of_stage = after - next;
         next = after;
     }
+    const auto names = names_after_layer(whole.model);
+    const auto outside = names_outside_layers(whole.model);
     made.train.only.clear();
     for (const auto& pattern : whole.train.only) {
-        const auto now = renumbered(pattern, whole.model, layers_, spec::matches);
+        const auto now = renumbered(pattern, names, outside, layers_, spec::matches);
         made.train.only.insert(made.train.only.end(), now.begin(), now.end());
     }
     made.tiers.tiles.clear();
     for (const auto& rule : whole.tiers.tiles) {
-        for (const auto& pattern : renumbered(rule.match, whole.model, layers_, spec::names_tensor)) {
+        for (const auto& pattern : renumbered(rule.match, names, outside, layers_, spec::names_tensor)) {
             made.tiers.tiles.push_back({pattern, rule.in, rule.out});
         }
     }
+    renumber_fates(made, whole);
     return made;
+}
+
+/// Replaces the fates of `made` by those of the corresponding layers of the whole.
+void RepresentativeLayers::renumber_fates(spec::RunSpec& made, const spec::RunSpec& whole) const {
+    if (whole.recompute.fates.empty()) {
+        return;
+    }
+    const auto values = values_after_layer(whole.model);
+    const auto outside = values_outside_layers(whole.model);
+    std::vector<spec::FateRule> fates;
+    for (const auto& rule : whole.recompute.fates) {
+        for (const auto& pattern : renumbered(rule.match, values, outside, layers_, spec::names_tensor)) {
+            fates.push_back({pattern, rule.fate});
+        }
+    }
+    made.recompute.fates = fates;
+    for (auto& state : made.stages) {
+        state.recompute.fates = fates;  // stages share the rules
+    }
 }
 
 std::int64_t weight_of_layer(const spec::RunSpec& spec) {

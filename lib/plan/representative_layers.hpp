@@ -11,10 +11,11 @@ namespace ziggurat::plan {
 
 /// Sample of a model's layers.
 ///
-/// Two layers are of one kind if the same tensors are trained and tiled by the same rules, and if both or
-/// neither are below all trained tensors; in pipelines, also only within one virtual stage. Layers are taken
-/// in groups of the size of recomputation. Groups are of one kind if all their layers are. If only some
-/// layers have a window, all layers are kept, because a layer's number determines its window.
+/// Two layers are of one kind if the same tensors are trained and tiled by the same rules, if their
+/// activations have the same fates, and if both or neither are below all trained tensors; in pipelines, also
+/// only within one virtual stage. Layers are taken in groups of the size of recomputation. Groups are of one
+/// kind if all their layers are. If only some layers have a window, all layers are kept, because a layer's
+/// number determines its window.
 ///
 /// The first and the last groups of each kind are kept, because those in the middle equal their neighbours.
 class RepresentativeLayers {
@@ -63,6 +64,7 @@ class RepresentativeLayers {
 
     RepresentativeLayers() = default;
     void find_groups(const spec::RunSpec& spec);
+    void renumber_fates(spec::RunSpec& made, const spec::RunSpec& whole) const;
     /// \param max  number of groups, of all kinds of one stage
     void keep(std::int64_t max, std::int64_t stages);
 

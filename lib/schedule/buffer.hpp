@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -193,8 +194,10 @@ struct Buffer {
     std::int64_t first_element = 0;  ///< persistent shards: index in the unit's flat range of byte 0
     spec::DType type = spec::DType::f32;
     bool is_replicated = false;  ///< an activation that is replicated on all ranks of a tensor axis above 1
-    bool is_shared = false;      ///< in an arena that other ranks of the node read; set by place_buffers
-    std::int64_t offset = -1;    ///< in its arena; set by place_buffers
+    /// Fate of an activation that a rule of recompute.fates names.
+    std::optional<spec::ActivationFate> fate = {};
+    bool is_shared = false;    ///< in an arena that other ranks of the node read; set by place_buffers
+    std::int64_t offset = -1;  ///< in its arena; set by place_buffers
 };
 
 /// Number of arenas of a rank.

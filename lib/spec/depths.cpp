@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "spec/fates.hpp"
 #include "spec/stage_state.hpp"
 
 namespace ziggurat::spec {
@@ -24,11 +25,14 @@ bool speculates(const RunSpec& run) {
 }
 
 bool is_any_state_away(const RunSpec& run) {
-    return is_any_home(run, [](const Home& home) { return home.device < 1; });
+    return is_any_home(run, [](const Home& home) { return home.device < 1; }) ||
+           is_any_stage(run, [](const StageState& of) { return swaps_any(of.recompute.fates); });
 }
 
 bool is_any_state_on_nvme(const RunSpec& run) {
-    return is_any_home(run, [](const Home& home) { return home.nvme > 0; });
+    return is_any_home(run, [](const Home& home) { return home.nvme > 0; }) ||
+           is_any_stage(
+               run, [](const StageState& of) { return has_fate(of.recompute.fates, ActivationFate::nvme); });
 }
 
 bool are_optimizer_states_on_nvme(const RunSpec& run) {

@@ -98,7 +98,8 @@ MemoryBounds::StageBytes MemoryBounds::measured(const spec::RunSpec& run, Positi
     const schedule::ModelLayout model{small, rank};
     const schedule::UnitId layer{stage + 1};
     StageBytes made;
-    made.kept = schedule::kept_bytes(schedule::kept_by_formula(small, model, layer), small);
+    const bool has_fates = !run.recompute.fates.empty();  // the formula covers only kinds of recomputation
+    made.kept = has_fates ? 0 : schedule::kept_bytes(schedule::kept_by_formula(small, model, layer), small);
     if (model.first_trained_unit == std::ssize(model.table.units)) {
         return made;  // a run that trains nothing keeps nothing
     }
@@ -110,7 +111,7 @@ MemoryBounds::StageBytes MemoryBounds::measured(const spec::RunSpec& run, Positi
         }
     }
     const auto in_flight = slots_in_flight(small, stage);
-    made.working = std::max<std::int64_t>(0, max_live_bytes(program) - in_flight * made.kept);
+    made.working = has_fates ? 0 : std::max<std::int64_t>(0, max_live_bytes(program) - in_flight * made.kept);
     return made;
 }
 

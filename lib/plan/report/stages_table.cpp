@@ -8,8 +8,8 @@
 
 #include "base/text/units.hpp"
 #include "plan/stage_kinds.hpp"
+#include "spec/fates.hpp"
 #include "spec/home_text.hpp"
-#include "spec/recompute_text.hpp"
 #include "spec/stage_state.hpp"
 
 namespace ziggurat::plan {
@@ -72,13 +72,6 @@ std::vector<MemoryCategory> consumers_of(Stages stages) {
     return found;
 }
 
-std::string recomputation(const spec::Recompute& recompute) {
-    const std::string kind = spec::keyword_of(recompute.kind);
-    return recompute.kind != spec::RecomputeKind::full || recompute.every == 1
-               ? kind
-               : fmt::format("{} / {}", kind, recompute.every);
-}
-
 /// Returns the rows of one tier; empty if no stage uses it.
 std::string block(Stages stages, std::size_t tier) {
     const auto is_used = [&](const StageUsage& stage) { return stage.table.total[tier] > 0; };
@@ -131,8 +124,9 @@ std::string stages_table(const spec::RunSpec& spec, Stages stages) {
             line("", "", here, [](const StageUsage& stage) { return fmt::format("rank {}", stage.rank); });
         text += line("layers", "", here,
                      [&](const StageUsage& stage) { return fmt::format("{}", layers[at(stage)]); });
-        text += line("recomputation", "", here,
-                     [&](const StageUsage& stage) { return recomputation(states[at(stage)].recompute); });
+        text += line("recomputation", "", here, [&](const StageUsage& stage) {
+            return spec::recomputation_text(states[at(stage)].recompute);
+        });
         for (std::size_t tier = 0; tier < spec::tier_names.size(); ++tier) {
             text += block(here, tier);
         }

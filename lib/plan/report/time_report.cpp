@@ -60,9 +60,17 @@ spec::RunSpec all_on_device(spec::RunSpec spec) {
             *home = spec::Home{};
         }
     };
+    const auto keep = [](spec::Recompute& recompute) {
+        for (auto& rule : recompute.fates) {
+            const bool is_redone = rule.fate == spec::ActivationFate::recompute;
+            rule.fate = is_redone ? rule.fate : spec::ActivationFate::keep;
+        }
+    };
     move(spec.tiers);
+    keep(spec.recompute);
     for (auto& stage : spec.stages) {
         move(stage);
+        keep(stage.recompute);
     }
     return spec;
 }

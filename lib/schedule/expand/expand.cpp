@@ -109,6 +109,9 @@ class SlotWalk {
     void forward(const Slot& slot) {
         const int v = model_.virtual_stage(slot.chunk);
         BufferId x = v == 0 ? BufferId{} : arrive(Direction::forward, slot.microbatch, v - 1, v);
+        if (v > 0) {
+            writer_.set_fate_of_output(x, units(slot).front() - 1);
+        }
         for (const UnitId unit : units(slot)) {
             if (!is_head(unit)) {
                 x = writer_.forward(unit, slot.microbatch, x);

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "layout/families/activations.hpp"
 #include "layout/families/adapters.hpp"
 #include "schedule/expand/expand_phases.hpp"
+#include "spec/fates.hpp"
 
 namespace ziggurat::schedule {
 
@@ -18,11 +20,29 @@ BufferId PhaseWriter::value_buffer(UnitId unit, int value, Placement placement, 
     buffer.type = is_f32 ? spec::DType::f32 : spec_.precision.compute;
     buffer.bytes =
         rows(placement) * layout::local_width(described, placement, model_.tensor()) * element_bytes(buffer);
-    buffer.consumer = kept ? MemoryCategory::activations : MemoryCategory::working_buffers;
+    buffer.consumer = MemoryCategory::working_buffers;
     buffer.unit = unit;
     buffer.microbatch = microbatch;
     buffer.is_replicated = model_.tensor() > 1 && placement == Placement::replicated;
+    if (kept) {
+        keep(buffer, unit, value);
+    }
     return draft_.program.add_buffer(std::move(buffer));
+}
+
+void PhaseWriter::keep(Buffer& buffer, UnitId unit, int value) const {
+    buffer.consumer = MemoryCategory::activations;
+    set_fate(buffer, unit, value);
+}
+
+void PhaseWriter::set_fate(Buffer& buffer, UnitId unit, int value) const {
+    if (!spec_.recompute.fates.empty()) {
+        buffer.fate = spec::fate_of(spec_.recompute.fates, layout::activation_name(unit_of(unit), value));
+    }
+}
+
+void PhaseWriter::set_fate_of_output(BufferId buffer, UnitId unit) {
+    set_fate(draft_.program.buffers[buffer], unit, unit_of(unit).output);
 }
 
 BufferId PhaseWriter::gradient_buffer(UnitId unit, int value, Placement placement, int microbatch) {

@@ -1,3 +1,4 @@
+#include "layout/families/activations.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
 namespace ziggurat::schedule {
@@ -93,7 +94,8 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
             shares ? op.reads.front().buffer
                    : value_buffer(unit, use.value, use.wanted, microbatch, is_kept(unit, use.value));
         if (shares && is_kept(unit, use.value)) {
-            program.buffers[buffer].consumer = MemoryCategory::activations;
+            keep(program.buffers[buffer], unit, use.value);
+            program.buffers[buffer].name = layout::activation_name(unit_of(unit), use.value);
         }
         values_[{microbatch, unit, use.value}] = {buffer, use.wanted};
         op.writes.push_back(whole(program, buffer, use.role));

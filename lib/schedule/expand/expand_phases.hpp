@@ -36,6 +36,8 @@ class PhaseWriter {
     layout::Placement outside() const noexcept { return outside_; }
     /// Adds a buffer for an activation between units.
     BufferId boundary_buffer(const std::string& name, int microbatch);
+    /// Sets the fate of a buffer with the output of `unit`, which another stage has computed.
+    void set_fate_of_output(BufferId buffer, UnitId unit);
 
     /// Writes forward of one unit; `input` is the output of the unit before it.
     ///
@@ -92,6 +94,9 @@ class PhaseWriter {
     BufferId scratch_buffer(
         std::string name, std::int64_t bytes, MemoryCategory line, UnitId unit, int microbatch);
     bool is_kept(UnitId unit, int value) const;
+    /// Saves a buffer for backward, with the fate of the value.
+    void keep(Buffer& buffer, UnitId unit, int value) const;
+    void set_fate(Buffer& buffer, UnitId unit, int value) const;
     /// Adds the host buffers of a micro-batch that the trainer fills or reads.
     void add_batch(int microbatch);
     /// Adds a persistent buffer for the keys and values of each attention phase of this rank.

@@ -2,27 +2,40 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "schedule/passes/saved_for_backward.hpp"
 #include "schedule/residency/away_moves.hpp"
+#include "spec/fates.hpp"
 
 namespace ziggurat::schedule {
 namespace {
 
 using spec::Tier;
 
-/// Returns the home of each kept buffer. Shares are divided by bytes within each micro-batch.
+/// Returns the tier that a rule of recompute.fates gives to a buffer; nullopt if no rule does.
+std::optional<Tier> tier_by_fate(const Buffer& buffer) {
+    return buffer.fate ? spec::tier_of(*buffer.fate) : std::nullopt;
+}
+
+/// Returns the home of each kept buffer.
+///
+/// Shares are divided by bytes within each micro-batch, among buffers without a fate.
 std::map<int, Tier> homes_of(const Program& program, const std::vector<Kept>& kept, const spec::Home& home) {
     const auto described = [&](const Kept& one) -> const Buffer& { return program.buffers[one.buffer]; };
     std::map<int, std::int64_t> bytes_of, before;  // by micro-batch
     for (const auto& one : kept) {
-        bytes_of[described(one).microbatch] += described(one).bytes;
+        bytes_of[described(one).microbatch] += tier_by_fate(described(one)) ? 0 : described(one).bytes;
     }
     std::map<int, Tier> homes;
     for (const auto& one : kept) {
         const auto& buffer = described(one);
+        if (const auto tier = tier_by_fate(buffer)) {
+            homes[one.buffer] = *tier;
+            continue;
+        }
         auto& begin = before[buffer.microbatch];
         const auto middle = static_cast<double>(2 * begin + buffer.bytes) / 2.0;
         const auto share = middle / static_cast<double>(bytes_of[buffer.microbatch]);
@@ -94,7 +107,8 @@ class Departures {
 
 void activation_pass(ProgramBuilder& draft, const spec::RunSpec& spec) {
     const auto& home = spec.tiers.activations;
-    if (home.device == 1 || draft.program.variant != Variant::train) {
+    const bool is_any_away = home.device < 1 || spec::swaps_any(spec.recompute.fates);
+    if (!is_any_away || draft.program.variant != Variant::train) {
         return;
     }
     const auto kept = saved_for_backward(draft.program);

@@ -5,7 +5,9 @@
 
 namespace ziggurat::schedule {
 
-/// Moves activations that forward saves for backward to the home that tiers.home.activations sets.
+/// Moves activations that forward saves for backward to their home.
+///
+/// The home is the tier of their fate (recompute.fates), or that of tiers.home.activations.
 ///
 /// Each saved buffer leaves the device as soon as forward has made it. It returns to another device buffer
 /// overlap.prefetch unit passes before backward needs it. Transfers to and from NVMe use a buffer on the

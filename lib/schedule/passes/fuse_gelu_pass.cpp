@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "spec/fates.hpp"
+
 namespace ziggurat::schedule {
 namespace {
 
@@ -17,9 +19,7 @@ constexpr std::ptrdiff_t max_ops_back = 2;
 class Fusion {
   public:
     Fusion(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
-        : program_{draft.program},
-          model_{model},
-          merges_outputs_{spec.recompute.kind != spec::RecomputeKind::selective} {}
+        : program_{draft.program}, model_{model}, merges_outputs_{!may_separate(spec.recompute)} {}
 
     void apply() {
         std::vector<Op> merged;
@@ -33,6 +33,13 @@ class Fusion {
     }
 
   private:
+    /// True if recomputation may repeat a product or its GELU alone.
+    static bool may_separate(const spec::Recompute& recompute) {
+        return recompute.kind == spec::RecomputeKind::selective ||
+               spec::has_fate(recompute.fates, spec::ActivationFate::recompute) ||
+               (recompute.kind == spec::RecomputeKind::full && !recompute.fates.empty());
+    }
+
     const layout::Phase& phase_of(const Op& op) const {
         const auto& unit = model_.table.units[op.unit];
         return unit.phases[op.phase];

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "spec/fates.hpp"
+
 namespace ziggurat::schedule {
 namespace {
 
@@ -77,15 +79,40 @@ class Recomputation {
         return found;
     }
 
-    bool may_clone(const Op& op) const {
-        if (spec_.recompute.kind == spec::RecomputeKind::full) {
-            return true;
+    /// Buffers that backward or clones read, in the order in which they are found.
+    struct Needed {
+        std::set<int> all;
+        /// Subset: inputs of clones that a rule of recompute.fates demands.
+        std::set<int> by_fates;
+    };
+
+    bool is_saved(int buffer) const {
+        return program_.buffers[buffer].consumer == MemoryCategory::activations;
+    }
+
+    bool is_of_selective(const Op& op) const {
+        // Backward itself gathers the tokens of other ranks that it needs.
+        return op.kind == OpKind::compute && model_.table.units[op.unit].phases[op.phase].redone_by_selective;
+    }
+
+    /// True if `op` is cloned for a needed buffer that it writes.
+    ///
+    /// Values that are not saved for backward have no fate of their own: they are computed again for clones
+    /// that a rule demands.
+    bool is_redone(const Op& op, int buffer, const Needed& needed) const {
+        const auto& fate = program_.buffers[buffer].fate;
+        if (is_saved(buffer) && fate) {
+            return *fate == spec::ActivationFate::recompute;
         }
-        if (op.kind != OpKind::compute) {
-            return false;  // backward itself gathers the tokens of other ranks that it needs
+        switch (spec_.recompute.kind) {
+            case spec::RecomputeKind::none:
+                return !is_saved(buffer);
+            case spec::RecomputeKind::selective:
+                return is_of_selective(op) || (!is_saved(buffer) && needed.by_fates.contains(buffer));
+            case spec::RecomputeKind::full:
+                return true;
         }
-        const auto& unit = model_.table.units[op.unit];
-        return unit.phases[op.phase].redone_by_selective;
+        return false;
     }
 
     /// Selects the ops to recompute from the last to the first, then clones them in list order.
@@ -99,35 +126,47 @@ class Recomputation {
                 made_here.insert(operand.buffer);
             }
         }
-        std::set<int> needed;
-        for (const int i : scope.backward) {
-            for (const auto& operand : program_.ops[i].reads) {
+        Needed needed;
+        const auto add_reads = [&](const Op& op, bool is_by_fates) {
+            for (const auto& operand : op.reads) {
                 if (made_here.contains(operand.buffer)) {
-                    needed.insert(operand.buffer);
+                    needed.all.insert(operand.buffer);
+                    if (is_by_fates) {
+                        needed.by_fates.insert(operand.buffer);
+                    }
                 }
             }
+        };
+        for (const int i : scope.backward) {
+            add_reads(program_.ops[i], false);
         }
         std::vector<int> chosen;
         for (auto at = scope.forward.rbegin(); at != scope.forward.rend(); ++at) {
             const auto& op = program_.ops[*at];
-            const bool is_needed = std::any_of(op.writes.begin(), op.writes.end(),
-                                               [&](const Operand& o) { return needed.contains(o.buffer); });
-            if (!is_needed || !may_clone(op)) {
-                continue;
-            }
-            chosen.push_back(*at);
-            for (const auto& operand : op.reads) {
-                if (made_here.contains(operand.buffer)) {
-                    needed.insert(operand.buffer);
+            bool is_chosen = false;
+            bool is_by_fates = false;
+            for (const auto& [buffer, role, runs] : op.writes) {
+                if (needed.all.contains(buffer) && is_redone(op, buffer, needed)) {
+                    is_chosen = true;
+                    is_by_fates = is_by_fates || needed.by_fates.contains(buffer) ||
+                                  program_.buffers[buffer].fate == spec::ActivationFate::recompute;
                 }
+            }
+            if (is_chosen) {
+                chosen.push_back(*at);
+                // The inputs of ops that kind selective repeats are saved, as without fates.
+                const bool is_by_kind =
+                    spec_.recompute.kind == spec::RecomputeKind::selective && is_of_selective(op);
+                add_reads(op, is_by_fates && !is_by_kind);
             }
         }
         std::reverse(chosen.begin(), chosen.end());
-        clone(scope, chosen);
+        clone(scope, chosen, needed);
     }
 
-    void clone(const Scope& scope, const std::vector<int>& chosen) {
-        std::map<int, int> copy_of;  // buffer -> that of the clones
+    void clone(const Scope& scope, const std::vector<int>& chosen, const Needed& needed) {
+        std::map<int, int> copy_of;    // buffer -> that of the clones
+        std::map<int, int> unread_of;  // the same for buffers that stay saved: no op reads the copy
         auto& clones = before_[scope.backward.front()];
         for (const int i : chosen) {
             auto op = program_.ops[i];
@@ -141,11 +180,14 @@ class Recomputation {
             }
             rename(op.reads, copy_of);
             for (auto& operand : op.writes) {
-                auto& copy = copy_of.try_emplace(operand.buffer, -1).first->second;
-                if (copy < 0) {
-                    copy = copy_buffer(operand.buffer);
+                const int original = operand.buffer;
+                const bool stays_saved = !copy_of.contains(original) && is_saved(original) &&
+                                         !is_redone(program_.ops[i], original, needed);
+                auto& copies = stays_saved ? unread_of : copy_of;
+                if (!copies.contains(original)) {
+                    copies[original] = stays_saved ? unread_copy(original) : copy_buffer(original);
                 }
-                operand.buffer = copy;
+                operand.buffer = copies.at(original);
             }
             clones.push_back(std::move(op));
         }
@@ -174,6 +216,14 @@ class Recomputation {
         return program_.add_buffer(std::move(copy));
     }
 
+    /// Adds a buffer for a value that a clone computes again, although the original stays saved.
+    int unread_copy(int original) {
+        auto copy = program_.buffers[original];
+        copy.consumer = MemoryCategory::working_buffers;
+        copy.name += " again";
+        return program_.add_buffer(std::move(copy));
+    }
+
     Program& program_;
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
@@ -184,7 +234,9 @@ class Recomputation {
 }  // namespace
 
 void recompute_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
-    if (spec.recompute.kind == spec::RecomputeKind::none || draft.program.variant != Variant::train) {
+    const bool is_any_redone = spec.recompute.kind != spec::RecomputeKind::none ||
+                               spec::has_fate(spec.recompute.fates, spec::ActivationFate::recompute);
+    if (!is_any_redone || draft.program.variant != Variant::train) {
         return;
     }
     Recomputation{draft, spec, model}.apply();

@@ -12,6 +12,11 @@ namespace ziggurat::schedule {
 /// starts from the input of a range of `every` layers of one stage, so only the input of each range is saved.
 /// The head needs no clones: its forward is directly before its backward.
 ///
+/// A rule of recompute.fates overrides this for single activations. For a value with the fate `recompute`,
+/// its op is cloned, with the ops that make inputs which are neither saved nor cloned themselves, up to
+/// the input of the unit. A value with another fate stays saved: if its op is cloned for another result,
+/// no op reads the copy of the value.
+///
 /// The clones run the same kernels on the same values, so the step has the same bits.
 ///
 /// Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016, section 4 (full); Korthikanti

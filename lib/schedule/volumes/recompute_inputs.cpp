@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "layout/families/activations.hpp"
+
 namespace ziggurat::schedule {
 namespace {
 
-using layout::PhaseKind;
 using layout::UnitKind;
 
 const layout::Unit& described(const ModelLayout& model, UnitId unit) {
@@ -53,24 +54,11 @@ RecomputeInputs needed_of(const ModelLayout& model, UnitId unit, bool needs_outp
 }  // namespace
 
 std::vector<bool> read_by_backward(const ModelLayout& model, UnitId unit) {
-    const auto& of = described(model, unit);
-    std::vector<bool> values(of.values.size());
-    for (std::size_t p = 0; p < of.phases.size(); ++p) {
-        const auto& phase = of.phases[p];
-        const bool is_weight_trained = std::ranges::any_of(phase.parameters, [&](const auto& use) {
-            const auto& parameter =
-                described(model, use.unit >= 0 ? use.unit : unit).parameters[use.parameter];
-            return parameter.is_trained && layout::needs_input(parameter.role);
-        });
-        if (!model.runs_backward(unit, static_cast<int>(p)) ||
-            (phase.kind == PhaseKind::linear && !is_weight_trained)) {
-            continue;
-        }
-        for (const auto& use : phase.kept) {
-            values[use.value] = true;
-        }
+    std::vector<bool> runs;
+    for (std::size_t p = 0; p < described(model, unit).phases.size(); ++p) {
+        runs.push_back(model.runs_backward(unit, static_cast<int>(p)));
     }
-    return values;
+    return layout::read_by_backward(model.table, unit, runs);
 }
 
 std::map<UnitId, RecomputeInputs> recompute_inputs(const spec::RunSpec& spec, const ModelLayout& model) {

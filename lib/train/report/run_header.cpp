@@ -17,9 +17,9 @@
 #include "layout/counts.hpp"
 #include "layout/node_groups.hpp"
 #include "spec/budgets.hpp"
+#include "spec/fates.hpp"
 #include "spec/home_text.hpp"
 #include "spec/objective_text.hpp"
-#include "spec/recompute_text.hpp"
 #include "train/ops/throttle.hpp"
 #include "train/report/banner.hpp"
 #include "train/step/gather_placements.hpp"
@@ -53,7 +53,7 @@ std::string layout_line(const spec::RunSpec& spec) {
         "gradients {}, optimizer {}{}; recompute {}",
         p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.sequence_groups(), p.stages,
         layout::describe_axes(p), nodes, spec.sharding.parameters, spec.sharding.gradients,
-        spec.sharding.optimizer, again, spec::keyword_of(spec.recompute.kind));
+        spec.sharding.optimizer, again, spec::recomputation_text(spec.recompute));
 }
 
 /// Returns the ranks of each node; empty if all ranks are on one node.

@@ -14,6 +14,7 @@
 #include "spec/tile_rules.hpp"
 #include "tests/support/made_up_pairs.hpp"
 #include "tests/support/random/draw.hpp"
+#include "tests/support/random/draw_fates.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -232,6 +233,9 @@ std::string trained_part(const spec::RunSpec& spec) {
     return trained == all ? "all" : trained > all / 2 ? "most" : trained > all / 10 ? "some" : "few";
 }
 
+/// Draws a spec without fates of single activations.
+spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& limits);
+
 const char* name(const spec::Home& home) {
     return home.device == 1 ? "device" : home.host == 1 ? "host" : home.nvme == 1 ? "nvme" : "shares";
 }
@@ -239,6 +243,20 @@ const char* name(const spec::Home& home) {
 }  // namespace
 
 spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
+    auto spec = random_spec_of_kinds(seed, limits);
+    Draw draw{seed + 9'000'000};  // its own, so that the limit changes no other draw
+    if (limits.fates && draw.chance(0.6)) {
+        spec.recompute.fates = draw_fates(draw, spec, 6, limits.tiers);
+        for (auto& state : spec.stages) {
+            state.recompute.fates = spec.recompute.fates;
+        }
+    }
+    return spec;
+}
+
+namespace {
+
+spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& limits) {
     Draw draw{seed};
     spec::RunSpec spec;
     draw_axes(draw, spec.parallel, limits);
@@ -328,6 +346,8 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     return spec;
 }
 
+}  // namespace
+
 void Coverage::note(const spec::RunSpec& s) {
     const auto number = [](auto value) { return std::to_string(value); };
     note("model.family", s.model.family);
@@ -371,6 +391,9 @@ void Coverage::note(const spec::RunSpec& s) {
     note("recompute.kind", number(static_cast<int>(s.recompute.kind)));
     note("recompute.every", number(s.recompute.every));
     note("recompute.split", s.recompute.split ? "true" : "false");
+    note("recompute.fates", s.recompute.fates.empty()                                            ? "none"
+                            : spec::has_fate(s.recompute.fates, spec::ActivationFate::recompute) ? "recompute"
+                                                                                                 : "others");
     note("precision.compute", s.precision.compute == DType::f32 ? "f32" : "bf16");
     note("precision.gradient", s.precision.gradient == DType::f32 ? "f32" : "bf16");
     note("tiers.tile", s.tiers.tiles.empty() ? "off" : "on");

@@ -31,6 +31,7 @@ struct RandomSpecLimits {
     bool tiles = true;
     bool stages_differ = false;  ///< stages have individual recomputation and homes
     bool by_layer = false;       ///< runs of one stage may have train.accumulate by_layer
+    bool fates = false;          ///< single activations may have their own fate
     bool lora = false;           ///< only adapters are trained, and no weights are tiled
 };
 

@@ -59,8 +59,8 @@ std::string complaints(const spec::RunSpec& spec, const std::vector<Program>& pr
 
 /// Returns a random run, every other one on GPUs, which read weights in place.
 spec::RunSpec random_run(std::int64_t seed) {
-    auto spec =
-        test::random_spec(static_cast<std::uint64_t>(seed), {.stages_differ = true, .by_layer = true});
+    auto spec = test::random_spec(static_cast<std::uint64_t>(seed),
+                                  {.stages_differ = true, .by_layer = true, .fates = true});
     spec.tiers.device = seed % 2 == 0 ? spec::DeviceKind::host : spec::DeviceKind::cuda;
     return spec;
 }

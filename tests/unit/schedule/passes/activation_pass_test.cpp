@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/pages.hpp"
 #include "schedule/build_program.hpp"
@@ -145,6 +147,50 @@ TEST(ActivationPass, KeepsTheShareOfTheDeviceThere) {
 
     EXPECT_GT(sum[Engine::device_to_host], 0);
     EXPECT_LT(sum[Engine::device_to_host], all);
+}
+
+/// Returns a run that saves all activations, with fates.
+spec::RunSpec with_fates(const spec::Home& activations, std::vector<spec::FateRule> fates) {
+    auto spec = recomputing(1, activations);
+    spec.recompute = {};
+    spec.recompute.fates = std::move(fates);
+    return spec;
+}
+
+TEST(ActivationPass, SwapsOnlyActivationsWithThatFate) {
+    const auto run = with_fates({}, {{"attended", spec::ActivationFate::host}});
+    const auto bytes = leaving_bytes(run);
+    const auto program = build_program(run, 0, Variant::train);
+    auto sum = moved(program);
+
+    EXPECT_EQ(sum[Engine::device_to_host], bytes);
+    EXPECT_EQ(sum[Engine::host_to_device], bytes);
+    EXPECT_GE(test::index_of(program, "layers.3.attended away"), 0);
+    EXPECT_TRUE(check_program(program).empty());
+
+    auto to_disk = moved(build_program(with_fates({}, {{"layers.?.attended", spec::ActivationFate::nvme}}), 0,
+                                       Variant::train));
+    EXPECT_EQ(to_disk[Engine::nvme_write], bytes);
+    EXPECT_EQ(to_disk[Engine::nvme_read], bytes);
+}
+
+TEST(ActivationPass, DividesSharesAmongActivationsWithoutAFate) {
+    const auto all = moved(build_program(with_fates({0, 1, 0}, {}), 0, Variant::train));
+    auto without = moved(
+        build_program(with_fates({0, 1, 0}, {{"attended", spec::ActivationFate::keep}}), 0, Variant::train));
+
+    EXPECT_EQ(without[Engine::device_to_host],
+              all.at(Engine::device_to_host) - leaving_bytes(recomputing(1, {})));
+}
+
+TEST(ActivationPass, SwapsWhatRecomputationNeeds) {
+    const auto program = build_program(with_fates({}, {{"mlp_norm.out", spec::ActivationFate::host},
+                                                       {"mlp.*", spec::ActivationFate::recompute}}),
+                                       0, Variant::train);
+
+    EXPECT_LT(test::index_of(program, "layers.1.mlp_norm.out back"),
+              test::index_of(program, "layers.1.mlp_in forward 0 again"));
+    EXPECT_TRUE(check_program(program).empty());
 }
 
 TEST(ActivationPass, DoesNothingWithoutBackward) {

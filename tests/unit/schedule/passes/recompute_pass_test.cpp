@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "schedule/build_program.hpp"
 #include "schedule/place/place_buffers.hpp"
@@ -143,6 +145,71 @@ TEST(RecomputePass, KeepsWhatItSays) {
     EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::full)), 1 * value);
     EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::full, 4)), 4 * value);
     EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::full, 4, 2)), 2 * value);
+}
+
+spec::RunSpec with_fates(spec::RunSpec spec, std::vector<spec::FateRule> fates) {
+    spec.recompute.fates = std::move(fates);
+    return spec;
+}
+
+using enum spec::ActivationFate;
+
+TEST(RecomputePass, RepeatsThePhaseOfAnActivationWithThatFate) {
+    const auto spec = spec_of("gpt2", RecomputeKind::none);
+    EXPECT_EQ(redone(with_fates(spec, {{"mlp.up", recompute}})), Phases{"layers.0.mlp_in"});
+    EXPECT_EQ(redone(with_fates(spec, {{"mlp.active", recompute}})), Phases{"layers.0.activation"});
+    EXPECT_EQ(redone(with_fates(spec, {{"layers.1.mlp.up", recompute}})), Phases{});
+    EXPECT_EQ(redone(with_fates(spec, {{"qkv", keep}, {"qkv", recompute}})), Phases{})
+        << "the first rule applies";
+    EXPECT_EQ(redone(with_fates(spec_of("llama", RecomputeKind::none), {{"qkv", recompute}})),
+              (Phases{"layers.0.qkv", "layers.0.rope"}));
+}
+
+TEST(RecomputePass, RepeatsPhasesWhoseResultsARecomputedActivationNeeds) {
+    EXPECT_EQ(redone(with_fates(spec_of("gpt2", RecomputeKind::none), {{"mlp_norm.out", recompute}})),
+              (Phases{"layers.0.projection", "layers.0.mlp_norm"}));
+    EXPECT_EQ(redone(with_fates(spec_of("gpt2", RecomputeKind::selective), {{"mlp.up", recompute}})),
+              (Phases{"layers.0.attn_norm", "layers.0.attention", "layers.0.mlp_norm", "layers.0.mlp_in",
+                      "layers.0.activation"}));
+    const auto all =
+        with_fates(spec_of("llama", RecomputeKind::none), {{"residual.out", keep}, {"layers.*", recompute}});
+    EXPECT_EQ(redone(all), redone(spec_of("llama", RecomputeKind::full)));
+}
+
+TEST(RecomputePass, KeepsAnActivationWithThatFateWhenLayersAreRepeated) {
+    const auto fates = std::vector<spec::FateRule>{{"attended", keep}, {"lse", keep}};
+    EXPECT_EQ(redone(with_fates(spec_of("llama", RecomputeKind::full), fates)),
+              (Phases{"layers.0.attn_norm", "layers.0.qkv", "layers.0.rope", "layers.0.projection",
+                      "layers.0.mlp_norm", "layers.0.mlp_in", "layers.0.activation"}));
+}
+
+TEST(RecomputePass, KeepsNothingOfRecomputedActivations) {
+    const std::int64_t value = 32 * 32 * 4;
+    const std::int64_t row = 32 * 4;
+    const auto spec = spec_of("gpt2", RecomputeKind::none);
+    EXPECT_EQ(kept_bytes(with_fates(spec, {{"mlp.*", recompute}})), 8 * value + 8 * row);
+    // The statistics of the norm stay saved, although its clone computes them again.
+    EXPECT_EQ(kept_bytes(with_fates(spec, {{"attn_norm.out", recompute}})), 15 * value + 8 * row);
+}
+
+TEST(RecomputePass, ChangesNoBitOfTheStateForFates) {
+    for (const std::string family : {"gpt2", "llama"}) {
+        const auto state = [&](RecomputeKind kind, const std::vector<spec::FateRule>& fates) {
+            auto spec = with_fates(spec_of(family, kind, 3), fates);
+            spec.model.dropout = family == "gpt2" ? 0.1 : 0;
+            spec.train.micro_batches = 2;
+            return test::run_in_list_order(build_program(spec, 0, Variant::train), 2);
+        };
+        const auto expected = state(RecomputeKind::none, {});
+        for (const auto& [kind, fates] : std::vector<std::pair<RecomputeKind, std::vector<spec::FateRule>>>{
+                 {RecomputeKind::none, {{"attn_norm.out", recompute}}},
+                 {RecomputeKind::none, {{"mlp_norm.out", recompute}, {"mlp.active", recompute}}},
+                 {RecomputeKind::none, {{"layers.1.attended", recompute}, {"qkv", recompute}}},
+                 {RecomputeKind::selective, {{"mlp_norm.sum", recompute}, {"mlp.active", keep}}},
+                 {RecomputeKind::full, {{"mlp_norm.sum", keep}, {"layers.2.qkv", keep}}}}) {
+            EXPECT_EQ(state(kind, fates), expected) << family << " " << fates.front().match;
+        }
+    }
 }
 
 TEST(RecomputePass, ChangesNoBitOfTheState) {
