@@ -36,11 +36,11 @@ spec::StageState choose_state(const spec::RunSpec& identical,
             continue;  // not all kinds are tried for programs this large
         }
         if (is_auto) {
-            recompute = {kind,
-                         kind == full ? identical.recompute.every : 1,
-                         identical.recompute.split && kind == full,
-                         false,
-                         {}};
+            recompute = identical.recompute;
+            recompute.kind = kind;
+            recompute.every = kind == full ? recompute.every : 1;
+            recompute.split = recompute.split && kind == full;
+            recompute.is_auto = false;
         }
         HomeSearch search{tried, machine, budget, stage};
         if (is_auto && kind != full && !search.device_can_keep_activations()) {

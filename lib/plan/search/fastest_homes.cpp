@@ -5,9 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "plan/cost/rates.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/planned_time.hpp"
 #include "plan/search/choose_homes.hpp"
+#include "plan/search/fate_search.hpp"
 #include "plan/time_to_train.hpp"
 #include "spec/depths.hpp"
 #include "spec/stage_state.hpp"
@@ -60,6 +62,9 @@ class Comparison {
                 consider(kept);
             }
         }
+        if (may_choose_fates()) {
+            try_fates();
+        }
         return std::move(best_.run);
     }
 
@@ -106,13 +111,52 @@ class Comparison {
              {spec::RecomputeKind::none, spec::RecomputeKind::selective, spec::RecomputeKind::full}) {
             auto asked = spec_;
             const bool is_full = kind == spec::RecomputeKind::full;
-            asked.recompute = {
-                kind, is_full ? spec_.recompute.every : 1, is_full && spec_.recompute.split, false, {}};
+            asked.recompute.kind = kind;
+            asked.recompute.every = is_full ? spec_.recompute.every : 1;
+            asked.recompute.split = is_full && spec_.recompute.split;
+            asked.recompute.is_auto = false;
             if (consider(asked)) {
                 fastest = asked.recompute;
             }
         }
         return fastest;
+    }
+
+    /// True if the deck leaves recomputation and the home of activations to the planner.
+    bool may_choose_fates() const {
+        return spec_.recompute.is_auto && spec_.tiers.open.activations && spec_.recompute.fates.empty() &&
+               spec_.stages.empty() && spec_.parallel.stages == 1;
+    }
+
+    /// Tries fates of single activations, with the other homes as they are open.
+    void try_fates() {
+        auto asked = spec_;
+        asked.recompute = {};
+        asked.tiers.open.activations = false;
+        asked.tiers.activations = {};
+        const auto max_ops = ops_ + max_searches * of_first_;
+        const auto groups = fate_groups(asked, rates_of(asked, machine_));
+        const bool has_nvme = !spec_.tiers.nvme_paths.empty();
+        search_fates(groups, has_nvme, [&](const std::vector<spec::FateRule>& fates, double& seconds) {
+            if (ops_ > max_ops) {
+                return FateTrial::stop;
+            }
+            asked.recompute.fates = fates;
+            auto made = choose_homes(asked, machine_, counted());
+            const auto footprint = plan_run(made, machine_, PlannedRanks::first, counted()).footprint;
+            if (!footprint.fits()) {
+                const bool device_fits = footprint.shortfall(spec::Tier::device) == 0;
+                return device_fits ? FateTrial::lacks_host : FateTrial::lacks_memory;
+            }
+            if (!missing_rates(made, machine_).empty()) {
+                return FateTrial::lacks_memory;
+            }
+            seconds = planned_time(made, machine_).step_seconds;
+            if (seconds < best_.seconds) {
+                best_ = {seconds, std::move(made)};
+            }
+            return FateTrial::fits;
+        });
     }
 
     const spec::RunSpec& spec_;

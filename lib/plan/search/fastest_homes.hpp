@@ -14,7 +14,11 @@ namespace ziggurat::plan {
 /// whole `spec` if the machine's rates are unknown, if all state stays on the device without recomputation,
 /// or if tiles are open.
 ///
-/// Large programs are tried less often: after four times the work of the first search, it stops.
+/// If recomputation and the home of activations are both open, it also compares fates of single activations
+/// (search_fates), except in pipelines: the result then has Recompute::fates, and `kind` none.
+///
+/// Large programs are tried less often: after four times the work of the first search, and as much for
+/// fates, it stops.
 spec::RunSpec choose_fastest_homes(const spec::RunSpec& spec,
                                    const spec::MachineSpec& machine,
                                    const Watch& watch = {});
