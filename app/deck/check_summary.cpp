@@ -7,6 +7,7 @@
 #include "layout/counts.hpp"
 #include "layout/node_groups.hpp"
 #include "plan/checkpoint_size.hpp"
+#include "spec/fates.hpp"
 #include "spec/home_text.hpp"
 #include "spec/objective_text.hpp"
 
@@ -84,6 +85,12 @@ std::string homes_line(const spec::RunSpec& run) {
                                   spec::write_home(tiers.optimizer), spec::write_home(tiers.activations));
 }
 
+/// Returns the fates of activations; empty if no rule gives them one.
+std::string fates_line(const spec::RunSpec& run) {
+    const auto& fates = run.recompute.fates;
+    return fates.empty() ? "" : fmt::format("fates     {}\n", spec::write_fates(fates));
+}
+
 std::string save_line(const spec::RunSpec& run) {
     if (!run.checkpoint.every) {
         return "saves     nothing\n";
@@ -97,7 +104,7 @@ std::string save_line(const spec::RunSpec& run) {
 
 std::string summary(const spec::RunSpec& run, const Epochs& epochs) {
     return model_line(run) + size_line(run) + objective_line(run) + batch_line(run, epochs) +
-           layout_line(run) + nodes_line(run) + homes_line(run) + save_line(run);
+           layout_line(run) + nodes_line(run) + homes_line(run) + fates_line(run) + save_line(run);
 }
 
 }  // namespace ziggurat::app

@@ -60,6 +60,8 @@ void resolve_tiers(Resolution& resolution);
 void resolve_transport(Resolution& resolution);  // of parallel; after the device is known
 void resolve_precision(Resolution& resolution);
 void resolve_recompute(Resolution& resolution);
+/// True if recompute.fates: auto leaves the fate of each activation to the planner.
+bool chooses_fates(const Resolution& resolution);
 void resolve_overlap(Resolution& resolution);
 void resolve_debug(Resolution& resolution);
 void resolve_optimizer(Resolution& resolution);

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <vector>
+
+#include "spec/fates.hpp"
+
 namespace ziggurat::deck {
 namespace {
 
@@ -18,7 +23,26 @@ bool may_redo_layers(const Resolution& resolution) {
     return may;
 }
 
+std::vector<spec::FateRule> fate_rules_of(const Resolution& resolution) {
+    const Values& values = resolution.values;
+    std::vector<spec::FateRule> rules;
+    for (std::int64_t i = 0; i < values.count("recompute.fates"); ++i) {
+        const auto path = fmt::format("recompute.fates[{}]", i);
+        const bool has_match = resolution.require(path + ".match", "a rule is for some activations");
+        if (resolution.require(path + ".fate", "a rule gives activations a fate") && has_match) {
+            const auto fate = spec::find_fate(values.keyword(path + ".fate"));
+            rules.push_back({values.text(path + ".match"), fate.value_or(spec::ActivationFate::keep)});
+        }
+    }
+    return rules;
+}
+
 }  // namespace
+
+bool chooses_fates(const Resolution& resolution) {
+    return resolution.is_auto("recompute.kind") && resolution.is_auto("tiers.home.activations") &&
+           resolution.run.parallel.stages == 1 && resolution.values.count("parallel.pipeline.each") == 0;
+}
 
 void resolve_recompute(Resolution& resolution) {
     Values& values = resolution.values;
@@ -26,6 +50,11 @@ void resolve_recompute(Resolution& resolution) {
     recompute.kind = recompute_kind(values.keyword("recompute.kind"));
     recompute.is_auto = resolution.is_auto("recompute.kind");
     recompute.every = static_cast<int>(values.integer("recompute.every"));
+    recompute.fates = fate_rules_of(resolution);
+    if (resolution.is_auto("recompute.fates") && !chooses_fates(resolution)) {
+        values.set_resolved("recompute.fates", {}, "none",
+                            "recompute.kind and tiers.home.activations set the fates of all activations");
+    }
     if (values.is_keyword("recompute.split", "auto")) {
         const auto& parallel = resolution.run.parallel;
         const bool has_copies = parallel.tensor > 1 && !parallel.sequence;

@@ -10,6 +10,7 @@
 #include "device/built_for.hpp"
 #include "layout/counts.hpp"
 #include "spec/depths.hpp"
+#include "spec/fates.hpp"
 #include "spec/home_text.hpp"
 #include "spec/recompute_text.hpp"
 #include "spec/stage_state.hpp"
@@ -259,6 +260,7 @@ void resolve_auto_homes(Resolution& resolution) {
     }
     const spec::AutoHomes open = run.tiers.open;
     const bool is_recomputation_auto = resolution.is_auto("recompute.kind");
+    const bool are_fates_auto = resolution.is_auto("recompute.fates");
     run = resolution.options.choose_homes(run, resolution.machine);
     resolve_home(resolution, open.parameters, "tiers.home.parameters", run.tiers.parameters);
     resolve_home(resolution, open.gradients, "tiers.home.gradients", run.tiers.gradients);
@@ -274,6 +276,12 @@ void resolve_auto_homes(Resolution& resolution) {
             "the minimum that fits the budgets, or up to twice that number for prefetching");
     }
     resolve_chosen_recomputation(resolution, is_recomputation_auto);
+    if (are_fates_auto) {
+        const bool is_any = !run.recompute.fates.empty();
+        resolution.values.set_resolved("recompute.fates", {}, spec::write_fates(run.recompute.fates),
+                                       is_any ? "the fastest choice within the budgets"
+                                              : "no fates of single activations are known to be faster");
+    }
     resolve_chosen_stages(resolution);
     const bool gradients_leave =
         spec::is_any_stage(run, [](const spec::StageState& of) { return of.gradients.device < 1; });

@@ -26,6 +26,7 @@ std::span<const Rule> lora_rules();
 std::span<const Rule> sharding_rules();
 std::span<const Rule> tier_rules();
 std::span<const Rule> tile_rules();
+std::span<const Rule> fate_rules();
 std::span<const Rule> source_rules();
 std::span<const Rule> data_rules();
 std::span<const Rule> weight_rules();

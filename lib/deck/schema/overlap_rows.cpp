@@ -58,6 +58,20 @@ constexpr Row rows[] = {
             "pipeline, for each stage."},
     {.path = "recompute.every", .type = Type::integer, .fallback = "1", .noun = "units", .min = 1, .max = 10000,
      .on_resume = noted, .doc = "Units between two stored inputs."},
+    {.path = "recompute.fates", .type = Type::list, .fallback = "auto", .keywords = "auto none", .on_resume = noted,
+     .doc = "Fates of single activations between forward and backward: the first rule that matches an activation "
+            "applies; others follow recompute.kind and tiers.home.activations. The activations are the values "
+            "that backward of a layer reads, such as mlp.up, and the outputs of layers. Training is "
+            "bit-identical; on GPUs, with recomputed activations as with kind selective. auto: if "
+            "recompute.kind and tiers.home.activations are auto, the machine's rates are known and the run has "
+            "no pipeline, the fastest choice within the budgets, unless one kind and one home are as fast."},
+    {.path = "recompute.fates[].match", .type = Type::text, .on_resume = noted,
+     .doc = "Pattern of names of activations, such as mlp.up for that value in all layers, or a whole name."},
+    {.path = "recompute.fates[].fate", .type = Type::keyword, .keywords = "keep host nvme recompute",
+     .on_resume = noted,
+     .doc = "keep: stays on the device. host, nvme: swapped out after forward, and fetched again "
+            "overlap.prefetch units before backward. recompute: dropped, and computed again from the values that "
+            "are saved, at worst from the layer's input."},
     {.path = "recompute.split", .type = Type::boolean, .fallback = "auto", .keywords = "auto", .on_resume = noted,
      .doc = "Shards stored activations that all tensor ranks would replicate, and gathers them in backward "
             "(P_a). auto: true with kind full and tensor ranks without parallel.sequence."},

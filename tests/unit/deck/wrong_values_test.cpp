@@ -70,6 +70,7 @@ struct Case {
         const auto path = key.substr(0, list);
         const auto maps = path == "parallel.pipeline.each" ? deck->stages
                           : path == "tiers.tile"           ? "[{match: '*', out: 2}]"
+                          : path == "recompute.fates"      ? "[{match: attended, fate: keep}]"
                                                            : "[{format: text, path: a.txt}]";
         return {path + "=" + maps, path + "[0]" + key.substr(list + 2) + "=" + value.text};
     }
