@@ -8,9 +8,11 @@
 #include <set>
 #include <vector>
 
+#include "layout/families/activations.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/verify/link_volumes.hpp"
+#include "spec/fates.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -111,7 +113,62 @@ std::optional<schedule::BytesByLink> closed_forms(const spec::RunSpec& run,
     return sum;
 }
 
+/// Fate of the activations of one name in a program.
+struct FoundFate {
+    bool is_computed_again = false;
+    std::set<Tier> waits_in;
+};
+
+/// Returns the name of the activation in a buffer: `layers.0.mlp.up` for `layers.0.mlp.up away`.
+std::string activation_in(const schedule::Buffer& buffer) {
+    return buffer.name.substr(0, buffer.name.find_first_of(", "));
+}
+
+std::map<std::string, FoundFate> fates_in(const schedule::Program& program) {
+    std::map<std::string, FoundFate> found;
+    for (const auto& op : program.ops) {
+        const bool is_backward = op.direction != schedule::Direction::forward &&
+                                 op.direction != schedule::Direction::none &&
+                                 op.direction != schedule::Direction::recompute;
+        for (const auto& operand : op.reads) {
+            const auto& read = program.buffers[static_cast<std::size_t>(operand.buffer)];
+            found[activation_in(read)].is_computed_again |= is_backward && read.name.ends_with(" again");
+        }
+        for (const auto& operand : op.writes) {
+            const auto& written = program.buffers[static_cast<std::size_t>(operand.buffer)];
+            if (written.name.ends_with(" away")) {
+                found[activation_in(written)].waits_in.insert(written.tier);
+            }
+        }
+    }
+    return found;
+}
+
 }  // namespace
+
+std::string lack_of_fates(const spec::RunSpec& run, const schedule::Program& program) {
+    if (!run.train.only.empty()) {
+        return {};
+    }
+    auto found = fates_in(program);
+    std::string differences;
+    for (const auto& activation : layout::activations_of(layout::family_table(run))) {
+        const auto fate = spec::fate_of(run.recompute.fates, activation.name);
+        if (!fate) {
+            continue;
+        }
+        const auto& is = found[activation.name];
+        const auto tier = spec::tier_of(*fate);
+        const bool is_away = tier && *tier != Tier::device;
+        const bool may_wait_there = is.waits_in.empty() || (is_away && is.waits_in == std::set{*tier});
+        const bool must_wait_there = is_away && activation.is_recomputable;
+        if (is.is_computed_again != (*fate == spec::ActivationFate::recompute) || !may_wait_there ||
+            (must_wait_there && is.waits_in.empty())) {
+            differences += fmt::format("{}: is not {}. ", activation.name, spec::keyword_of(*fate));
+        }
+    }
+    return differences;
+}
 
 bool has_closed_forms(const spec::RunSpec& run) {
     const auto& sharding = run.sharding;
@@ -136,7 +193,7 @@ std::string lack_of_movement(const spec::RunSpec& run,
         }
         return host;
     };
-    std::string differences;
+    std::string differences = lack_of_fates(run, program);
     const auto in_a_step = schedule::bytes_by_link(program);
     std::int64_t all = 0;
     const auto by_formula = closed_forms(run, group.rank(), program);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "comm/context.hpp"
+#include "schedule/step_program.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "spec/run_spec.hpp"
 
@@ -11,6 +12,11 @@ namespace ziggurat::test {
 
 /// Returns true if all state is sharded over all ranks, and schedule::link_volumes_by_formula applies.
 bool has_closed_forms(const spec::RunSpec& run);
+
+/// Describes activations whose fate in the program differs from the rules of `run`; empty if all agree.
+///
+/// Without frozen tensors; a swapped activation may stay on the device if backward needs it at once.
+std::string lack_of_fates(const spec::RunSpec& run, const schedule::Program& program);
 
 /// Describes differences between the state's movement and the deck; empty if they agree.
 ///

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "schedule/place/derive_dependencies.hpp"
+#include "schedule/place/place_buffers.hpp"
 #include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::test {
@@ -119,10 +120,44 @@ void update_before_the_step_end(Program& program, Op& op) {
     schedule::derive_dependencies(program);
 }
 
+/// Returns true if a backward op reads a result of the recomputation.
+bool is_read_recomputation(const Program& program, const Op& op) {
+    if (op.kind != OpKind::compute || op.direction != schedule::Direction::recompute) {
+        return false;
+    }
+    return std::ranges::any_of(program.ops, [&](const Op& reader) {
+        return reader.direction != schedule::Direction::recompute &&
+               std::ranges::any_of(reader.reads, [&](const Operand& read) {
+                   return std::ranges::any_of(op.writes, [&](const Operand& written) {
+                       return written.buffer == read.buffer && written.role != schedule::Role::workspace;
+                   });
+               });
+    });
+}
+
+/// Makes the recomputation read its first input before that was computed in this micro-batch.
+void read_a_stale_input(Program& program, Op& op) {
+    auto stale = buffer_of(program, op.reads.front());
+    stale.name += " stale";
+    op.reads.front().buffer = program.add_buffer(std::move(stale));
+    schedule::place_buffers(program);
+    schedule::derive_dependencies(program);
+}
+
+bool is_fetch_of_an_activation(const Program& program, const Op& op) {
+    return moves_state(op) && op.kind != OpKind::write && !is_eviction(program, op) &&
+           !is_fetch(program, op) &&
+           buffer_of(program, op.writes.front()).consumer == schedule::MemoryCategory::activations &&
+           buffer_of(program, op.writes.front()).tier == spec::Tier::device;
+}
+
 constexpr std::array bugs = {
     PlantedBug{"AFetchIsSkipped", is_fetch, forget},
     PlantedBug{"AnEvictionIsSkipped", is_eviction, forget},
     PlantedBug{"AFetchIsIssuedOneOpTooEarly", is_fetch_of_a_change, fetch_before_the_change},
+    PlantedBug{"ARecomputationIsSkipped", is_read_recomputation, forget},
+    PlantedBug{"ARecomputationReadsAStaleInput", is_read_recomputation, read_a_stale_input},
+    PlantedBug{"AnActivationIsNotFetched", is_fetch_of_an_activation, forget},
     PlantedBug{"APageIsStale", is_transfer_of_pages, leave_a_page},
     PlantedBug{"ASpeculativeUpdateIsSkipped", is_speculative, forget},
     PlantedBug{"ACommitIsSkipped", is_commit, forget},

@@ -10,6 +10,7 @@
 #include "comm/control.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/verify/check_races.hpp"
+#include "tests/fuzz/moved.hpp"
 #include "tests/fuzz/nvme_folder.hpp"
 #include "tests/fuzz/planted_tier_bugs.hpp"
 #include "tests/fuzz/training.hpp"
@@ -81,6 +82,19 @@ TEST(PlantedTierBugs, AWriteThatIsNotWaitedForIsARace) {
         }
     }
     EXPECT_GE(planted, 3);
+}
+
+/// The check of movement finds fates that programs do not follow.
+TEST(PlantedTierBugs, IgnoredFatesAreFound) {
+    int found_at = 0;
+    for (std::uint64_t seed = 1; seed <= 20 && found_at == 0; ++seed) {
+        const auto deck = random_deck_of_tiers(seed, world().size(), std::filesystem::temp_directory_path());
+        auto ignoring = deck.run;
+        ignoring.recompute.fates.clear();
+        const auto program = schedule::build_program(ignoring, 0, schedule::Variant::train);
+        found_at = lack_of_fates(deck.run, program).empty() ? 0 : static_cast<int>(seed);
+    }
+    EXPECT_GT(found_at, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(PlantedBugs,

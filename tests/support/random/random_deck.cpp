@@ -13,6 +13,7 @@
 #include "tests/support/device/test_processors.hpp"
 #include "tests/support/made_up_pairs.hpp"
 #include "tests/support/random/draw.hpp"
+#include "tests/support/random/draw_fates.hpp"
 #include "tests/support/random/draw_scaling.hpp"
 #include "tests/support/random/order_of_reference.hpp"
 
@@ -335,6 +336,23 @@ std::string device_of_tests() {
            (device_kind_for_tests() == spec::DeviceKind::cuda ? "cuda" : "host");
 }
 
+/// Draws fates of activations, and reads them as an override of the deck.
+void draw_fates_of_deck(Draw& draw, RandomDeck& deck) {
+    const auto fates = draw_fates(draw, deck.run, 5, !deck.run.tiers.nvme_paths.empty());
+    const auto text = spec::write_fates(fates);
+    deck::LoadOptions options;
+    options.ranks = deck.ranks;
+    options.threads = 1;
+    const auto loaded = deck::load_text(deck.text, fmt::format("seed {}", deck.seed),
+                                        {device_of_tests(), "recompute.fates=" + text}, options);
+    if (!loaded.ok()) {
+        throw Error{ErrorKind::internal, fmt::format("fates {} of seed {} are refused ({}). Draw others.",
+                                                     text, deck.seed, loaded.found.sorted().front().problem)};
+    }
+    deck.run.recompute = loaded.run.recompute;
+    deck.text += fmt::format("# with the override \"recompute.fates={}\"\n", text);
+}
+
 }  // namespace
 
 RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::string()>& draw_text) {
@@ -377,7 +395,11 @@ RandomDeck random_deck(std::uint64_t seed, int max_ranks) {
 RandomDeck random_deck_of_tiers(std::uint64_t seed, int max_ranks, const std::string& nvme_folder) {
     Draw draw{seed};
     const auto ranks = static_cast<int>(draw.between(1, max_ranks));
-    return drawn_deck(draw, seed, ranks, 20, nvme_folder);
+    auto deck = drawn_deck(draw, seed, ranks, 20, nvme_folder);
+    if (draw.chance(0.6)) {
+        draw_fates_of_deck(draw, deck);
+    }
+    return deck;
 }
 
 spec::RunSpec without_tiers(const spec::RunSpec& run) {
