@@ -18,6 +18,8 @@ speed changes from round to round, and the median is taken over the rounds.
            the turn of the step, counts with computing
   fetch    time to fetch a layer on four ranks over that on one, at the same rates of each rank
 
+With --activations, it measures fates of activations instead (perf/activations.py).
+
 Results go to build/perf/throttled.jsonl.
 """
 
@@ -31,6 +33,7 @@ import statistics
 import subprocess
 import sys
 
+import activations
 import training
 
 RANKS = 2
@@ -220,12 +223,17 @@ def main():
     parser.add_argument("--homes", nargs="+", default=list(HOMES), choices=list(HOMES))
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--activations", action="store_true", help="measure fates of activations")
     parser.add_argument("--folder", type=pathlib.Path, default=training.RESULTS / "nvme")
     chosen = parser.parse_args()
     chosen.binary = str(pathlib.Path(chosen.binary).resolve())
     chosen.folder = chosen.folder.resolve()
     chosen.folder.mkdir(parents=True, exist_ok=True)
 
+    if chosen.activations:
+        with open(training.RESULTS / "activations.jsonl", "w") as log:
+            activations.measure(chosen, train, settings_of, log)
+        return
     with open(training.RESULTS / "throttled.jsonl", "w") as log:
         flops = {home: measure_compute(chosen, home) for home in dict.fromkeys(["nvme", *chosen.homes])}
         measure_fetch(chosen, flops["nvme"], log)
