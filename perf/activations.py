@@ -58,7 +58,7 @@ def work_of(chosen, settings):
 
 def write_machine(rate):
     path = training.RESULTS / "activations-machine.yaml"
-    path.write_text("machine_version: 1\nname: measured\nranks_per_node: 1\ncores_per_node: 1\ndevice_memory: 8GiB\n"
+    path.write_text("machine_version: 1\nname: measured\nhas_device: false\nranks_per_node: 1\ncores_per_node: 1\n"
                     f"host_memory: 16GiB\ndevice_flops: {rate / 1e9:.3f}G\n")
     return path
 

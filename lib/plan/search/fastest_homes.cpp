@@ -19,6 +19,8 @@ namespace {
 
 /// Work of all searches, as a multiple of the work of the first.
 constexpr std::size_t max_searches = 4;
+/// The same for fates, after these searches.
+constexpr std::size_t max_searches_of_fates = 12;
 
 struct OpenKind {
     bool spec::AutoHomes::*is_open;
@@ -134,7 +136,7 @@ class Comparison {
         asked.recompute = {};
         asked.tiers.open.activations = false;
         asked.tiers.activations = {};
-        const auto max_ops = ops_ + max_searches * of_first_;
+        const auto max_ops = ops_ + max_searches_of_fates * of_first_;
         const auto groups = fate_groups(asked, rates_of(asked, machine_));
         const bool has_nvme = !spec_.tiers.nvme_paths.empty();
         search_fates(groups, has_nvme, [&](const std::vector<spec::FateRule>& fates, double& seconds) {

@@ -17,8 +17,8 @@ namespace ziggurat::plan {
 /// If recomputation and the home of activations are both open, it also compares fates of single activations
 /// (search_fates), except in pipelines: the result then has Recompute::fates, and `kind` none.
 ///
-/// Large programs are tried less often: after four times the work of the first search, and as much for
-/// fates, it stops.
+/// Large programs are tried less often: it stops after four times the work of the first search, and
+/// for fates after twelve times that work.
 spec::RunSpec choose_fastest_homes(const spec::RunSpec& spec,
                                    const spec::MachineSpec& machine,
                                    const Watch& watch = {});

@@ -88,18 +88,15 @@ class FateSearch {
 
     void run() {
         int swapped = 0;
-        std::pair<int, int> best;
-        for (int redone = 0; redone <= redoable_ && !is_stopped_; ++redone) {
-            swapped = std::min(swapped, size_ - redone);
-            while (swapped > 0 && is_possible({redone, swapped - 1})) {
-                --swapped;
-            }
-            while (!is_possible({redone, swapped}) && swapped < size_ - redone) {
+        Numbers best{redoable_, 0};
+        // The minimum number of swapped groups grows as fewer groups are recomputed.
+        for (int redone = redoable_; redone >= 0 && !is_stopped_; --redone) {
+            while (!is_possible({redone, swapped}) && swapped < size_ - redone && !is_stopped_) {
                 ++swapped;
             }
             best = faster(best, {redone, swapped});
         }
-        for (auto last = std::pair{-1, -1}; best != last && !is_stopped_;) {
+        for (Numbers last{-1, -1}; best != last && !is_stopped_;) {
             last = best;
             const auto [redone, moved] = best;
             for (const auto& [by_redone, by_swapped] :
