@@ -213,8 +213,8 @@ std::string lack_of_movement(const spec::RunSpec& run,
                                        to_string(static_cast<schedule::Link>(link)), counted[link], planned);
         }
     }
-    // Updates in backward take the gradients of the last micro-batch before they are written. By layer, sums of
-    // rounded gradients stay on the host until then.
+    // Updates in backward take the gradients of the last micro-batch before they are written. By layer, sums
+    // of rounded gradients stay on the host until then.
     const bool sums_at_once = run.train.micro_batches == 1 ||
                               (run.train.is_by_layer() && run.precision.gradient != spec::DType::f32);
     const bool writes_gradients = !run.overlap.optimizer_with_backward || !sums_at_once;

@@ -14,11 +14,11 @@ struct LongestSequence {
     bool is_bound_by_positions = false, is_bound_by_tokens = false;
 };
 
-/// Returns the greatest length of sequences for which the budgets of all tiers suffice.
+/// Returns the maximum length of sequences for which the budgets of all tiers suffice.
 ///
 /// The layout, the micro-batch and the homes stay. Lengths are multiples of 128 that the context and tensor
-/// ranks can divide; the result is within 1/64 of the greatest. Models with rotary positions get as many
-/// positions as they need.
+/// ranks can divide; the result is within 1/64 of the maximum. Models with rotary positions get the
+/// positions that they need.
 LongestSequence longest_sequence(spec::RunSpec run, const spec::MachineSpec& machine);
 
 }  // namespace ziggurat::plan
