@@ -91,12 +91,8 @@ bool is_commit(const Program& program, const Op& op) {
     return op.kind == OpKind::update && program.find_read(op, schedule::Role::undo) != nullptr;
 }
 
-bool is_publication(const Program& program, const Op& op) {
-    const auto is_at_home = [&](const Operand& operand) {
-        return buffer_of(program, operand).lifetime == Lifetime::persistent;
-    };
-    return op.kind == OpKind::update && op.purpose == schedule::Purpose::publication &&
-           std::ranges::all_of(op.reads, is_at_home) && std::ranges::all_of(op.writes, is_at_home);
+bool is_publication(const Program&, const Op& op) {
+    return op.kind == OpKind::update && op.purpose == schedule::Purpose::publication;
 }
 
 /// Publishes the update of the step before at the start of the step, whose forward then contains it.

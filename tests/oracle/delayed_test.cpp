@@ -37,17 +37,13 @@ struct DelayedRun {
           config(nlohmann::json::parse(std::ifstream{test::path_of("delayed_tiny.json")})),
           bounds(config.at("bounds").at(compute == spec::DType::f32 ? "f32" : "bf16")),
           spec{spec_of_run(group.size(), compute, change, std::move(dir))},
-          assembly{spec, group, test::processors_for_tests(spec.parallel.threads)} {
+          assembly{spec, group, test::processors_for_tests(spec.parallel.threads)},
+          rank{group.rank()} {
         for (const auto& [name, tensor] : oracle.under("initial/")) {
             assembly.set_tensor(name, tensor.values);
         }
         const auto& mask = oracle.at("batch/loss_mask").integers;
         targets = std::count(mask.begin(), mask.end(), 1);
-        const auto slots = assembly.train_slots();
-        for (std::size_t m = 0; m < slots.size(); ++m) {
-            const auto first = group.rank() * std::int64_t(slots.size()) + std::int64_t(m);
-            test::fill(slots[m], oracle, first * spec.train.micro_batch, spec.data.seq);
-        }
     }
 
     spec::RunSpec spec_of_run(int ranks,
@@ -66,6 +62,11 @@ struct DelayedRun {
 
     /// Returns the mean loss of a step, from 0.
     double step(std::int64_t index) {
+        const auto slots = assembly.train_slots();
+        for (std::size_t m = 0; m < slots.size(); ++m) {
+            const auto first = rank * std::int64_t(slots.size()) + std::int64_t(m);
+            test::fill(slots[m], oracle, first * spec.train.micro_batch, spec.data.seq);
+        }
         assembly.step_inputs() = optim::make_step_inputs(
             spec.optimizer, spec.train.average,
             optim::learning_rate(spec.schedule, spec.optimizer.lr, spec.train.steps, index), index, index + 1,
@@ -101,6 +102,7 @@ struct DelayedRun {
     nlohmann::json config, bounds;
     spec::RunSpec spec;
     Assembly assembly;
+    int rank = 0;
     std::int64_t targets = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <string>
 
 #include "spec/run_spec.hpp"
@@ -20,6 +21,16 @@ struct OracleCase {
     std::int64_t micro_batch;  ///< sequences; at most those of one rank
     spec::RecomputeKind recompute;
 };
+
+inline std::string title(const OracleCase& c) {
+    return std::string{c.name} + (c.compute == spec::DType::f32 ? "_f32" : "_bf16") + "_micro" +
+           std::to_string(c.micro_batch) + (c.recompute == spec::RecomputeKind::none ? "" : "_recompute");
+}
+
+/// Prints a test's parameter for GoogleTest.
+inline void PrintTo(const OracleCase& c, std::ostream* out) {
+    *out << title(c);
+}
 
 /// Returns the path of a file of tests/oracle.
 inline std::string path_of(const std::string& file) {

@@ -25,15 +25,7 @@ using Case = test::OracleCase;
 using test::fill;
 using test::path_of;
 using test::spec_of;
-
-std::string title(const Case& c) {
-    return std::string{c.name} + (c.compute == spec::DType::f32 ? "_f32" : "_bf16") + "_micro" +
-           std::to_string(c.micro_batch) + (c.recompute == spec::RecomputeKind::none ? "" : "_recompute");
-}
-
-void PrintTo(const Case& c, std::ostream* out) {
-    *out << title(c);
-}
+using test::title;
 
 /// A model with the oracle's initial weights and batch, on all ranks of the test.
 struct Trained {
