@@ -165,9 +165,9 @@ void append(Kernels& kernels, const Kernels& more) {
     kernels.insert(kernels.end(), more.begin(), more.end());
 }
 
-/// Returns one kernel for each range of a publication, or for each range with one weight decay.
+/// Returns one kernel for each range with one weight decay (train/ops/bind_state_ops.cpp).
 ///
-/// See train/ops/bind_state_ops.cpp.
+/// A publication has one for each of its ranges.
 Kernels update_kernels(const schedule::Program& program,
                        const Op& op,
                        const spec::RunSpec& spec,

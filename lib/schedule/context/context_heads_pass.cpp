@@ -131,8 +131,9 @@ class HeadExchange {
         auto& made = gathered_[key_of(op)];
         made.qkv = to_positions(op, "qkv", qkv_, qkv);
         made.output = add_buffer(op, "attention of all positions", output_);
-        for (const auto buffer : {made.qkv, made.output}) {
-            program_.buffers[buffer].consumer = program_.buffers[qkv].consumer;
+        for (const auto& [gathered, own] : {std::pair{made.qkv, qkv}, std::pair{made.output, output}}) {
+            program_.buffers[gathered].consumer = program_.buffers[qkv].consumer;
+            program_.buffers[gathered].fate = program_.buffers[own].fate;
         }
         saved_by_attention_.insert(qkv);
         const Op of = op;

@@ -105,12 +105,12 @@ TEST_F(Load, TurnsStagesIntoSpans) {
 }
 
 TEST_F(Load, TakesForAPlanWhatItCannotTrainYet) {
-    const std::string deck = "parallel: {context: 2}\n";
+    const std::string deck = "parallel: {context: {degree: 2, kind: ring}}\n";
 
     EXPECT_FALSE(load_base(deck, {}, {.ranks = 2}).ok());
     const auto planned = load_base(deck, {}, {.ranks = 2, .for_plan = true});
     EXPECT_TRUE(planned.ok());
-    EXPECT_EQ(planned.only_planned, "context parallelism (parallel.context.degree)");
+    EXPECT_EQ(planned.only_planned, "the context kind ring (parallel.context.kind)");
     EXPECT_EQ(load_base("", {}, {.ranks = 2, .for_plan = true}).only_planned, "");
     EXPECT_FALSE(load_base("compression: {gradients: tagc}\n", {}, {.ranks = 2, .for_plan = true}).ok());
 }

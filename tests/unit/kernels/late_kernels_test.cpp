@@ -55,6 +55,9 @@ std::vector<std::int32_t> indices() {
     return {7, 0, 7, 3, 49, 1};
 }
 
+/// Two ranks that share the key head.
+const ContextHeads shared{.ranks = 2, .heads = 4, .kv_heads = 1, .head_dim = 5};
+
 template <class T>
 void add_sweeps(Calls& calls) {
     calls["average_weights"] = [](Operands& use) {
@@ -92,12 +95,11 @@ void add_sweeps(Calls& calls) {
     calls["put_columns"] = [](Operands& use) {
         put_columns<T>(use.stream, use.matrix<T>(rows, 7), 5, use.matrix<T>(rows, width));
     };
-    constexpr ContextHeads shared{.ranks = 2, .heads = 4, .kv_heads = 1, .head_dim = 5};
-    calls["split_heads"] = [shared](Operands& use) {
+    calls["split_heads"] = [](Operands& use) {
         split_heads<T>(use.stream, shared, use.matrix<T>(rows, shared.width()),
                        use.matrix<T>(shared.ranks * rows, shared.part_width()));
     };
-    calls["join_heads"] = [shared](Operands& use) {
+    calls["join_heads"] = [](Operands& use) {
         join_heads<T>(use.stream, shared, use.matrix<T>(shared.ranks * rows, shared.part_width()),
                       use.matrix<T>(rows, shared.width()));
     };
