@@ -62,7 +62,8 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.model.heads = 24;
     run.model.head_dim = 4;
     run.model.hidden = 96;
-    run.model.kv_heads = family == "llama" ? 2 : family == "gemma2" ? 12 : 24;
+    const int shared = test::world().size() % 3 == 0 ? 6 : 2;  // of three context ranks, each has its own
+    run.model.kv_heads = family == "llama" ? shared : family == "gemma2" ? 12 : 24;
     run.model.rotary_fraction = run.model.rotary_fraction < 1 ? 0.5 : 1;
     run.model.max_seq = 24;
     run.model.window = run.model.window > 0 ? 9 : 0;

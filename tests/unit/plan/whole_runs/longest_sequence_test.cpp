@@ -43,7 +43,7 @@ TEST(LongestSequence, GrowsWithTheContextRanks) {
     const auto of = [](int context) {
         return longest_sequence(run_with(32 << 20, context), test::machine_of_two_ranks()).tokens;
     };
-    EXPECT_GT(of(2), of(1) * 17 / 10);
+    EXPECT_GT(of(2), of(1) * 14 / 10);  // the state and the scratch of attention do not become smaller
     EXPECT_EQ(of(2) % (2 * 64), 0);
 }
 
