@@ -253,7 +253,7 @@ UpdateTime draw_movement(Draw& draw, DeckText& deck, int ranks, const std::strin
         speculates || (has_tiers && draws != Draws::tiers_by_formula && draw.chance(0.4));
     if (is_in_backward) {
         deck.set("optimizer_with_backward", "true");
-    } else if (draw.chance(has_tiers ? 0.3 : 0.1)) {
+    } else if (draw.chance(has_tiers ? 0.5 : 0.1)) {
         deck.set("delayed_update",
                  fmt::format("{{enabled: true, after: {} steps}}", draw.one_of<int>({0, 0, 1, 4})));
     }
