@@ -113,6 +113,9 @@ Times count_saved(const spec::RunSpec& run, const std::vector<Rank>& ranks) {
             if (run.train.average.is_on()) {
                 times[{PieceKind::average, tensor.name}].resize(elements);
             }
+            if (run.overlap.delayed_update) {
+                times[{PieceKind::delayed_weights, tensor.name}].resize(elements);
+            }
         }
     }
     for (const auto& rank : ranks) {
