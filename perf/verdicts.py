@@ -70,6 +70,8 @@ BARS = {
                   {"measurement": "tiers"}, "disk_idle", 0.05, is_most=True)] +
              [Bar("parameters on slow NVMe, 4 micro-batches: speed by layer over by micro-batch",
                   {"measurement": "orders", "figure": "parameters"}, "ratio", 1.5)],
+    "context": [Bar("two ranks, sequences of 8192: tokens/s by context over by data", {"measurement": "context",
+                    "figure": "speed"}, "ratio", 0.85)],
     "adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): share of the plain loop",
                   {"measurement": "adamw", "type": kind, "threads": threads}, "share_of_plain", 0.85)
               for kind in ("f32", "bf16", "both casts") for threads in (1, 2)],

@@ -61,7 +61,8 @@ def as_told(run):
 
 def expect_same(what, run, left_out=0):
     """`left_out`: of how many of the latest rows the events may lack."""
-    ours, theirs = as_told(run), curves(run / "tensorboard")
+    theirs = curves(run / "tensorboard")  # read first: a row is in metrics.jsonl before it is an event
+    ours = as_told(run)
     expect(set(ours) == set(theirs), f"{what}: curves {sorted(set(ours) ^ set(theirs))} are in one of them alone")
     for tag, points in ours.items():
         known = len(theirs[tag])

@@ -1,0 +1,60 @@
+/// Ops of the optimizer: its inputs, the end of a step, updates and publications.
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "layout/chunk_layout.hpp"
+#include "schedule/expand/expand.hpp"
+#include "schedule/model_layout.hpp"
+#include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::schedule {
+
+/// Part of the update of a chunk.
+enum class UpdatePart {
+    whole,
+    speculative,  ///< assumes that the gradient needs no clipping; keeps the state before it
+    commit,       ///< undoes and repeats the update if the assumption was wrong; publishes the parameters
+    delayed       ///< leaves the parameters to a publication in the next step
+};
+
+/// True if each unit of a chunk has its own update.
+bool updates_by_unit(const spec::RunSpec& spec);
+
+/// Writes ops of the optimizer with their operands; optimizer_pass lists them.
+class UpdateWriter {
+  public:
+    UpdateWriter(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
+    /// Returns the op that gives the step's inputs to its updates, after those of the previous step.
+    Op pass_on_inputs();
+    Op step_end();
+    /// Updates a chunk, or the part of a chunk that belongs to one unit.
+    ///
+    /// \param undo  buffer for the state before a speculative update; -1 for a whole update
+    Op update(int chunk, const std::vector<layout::UnitRange>& runs, UpdatePart part, BufferId undo = -1);
+    /// Rounds the master weights of a chunk to its parameters.
+    ///
+    /// An asynchronous save takes parameters on NVMe from the op before it changes them.
+    Op round_masters(int chunk, const std::vector<layout::UnitRange>& runs);
+    /// Adds a buffer for master weights and moments of each range before a speculative update.
+    BufferId add_undo(int chunk, const std::vector<layout::UnitRange>& runs);
+    /// Returns the publication of some units; nothing if no other rank holds their parameters.
+    std::vector<Op> publish(const std::vector<UnitId>& units);
+
+  private:
+    /// Three fp32 values of each element: master weight and moments.
+    static std::int64_t undo_bytes(layout::ElementRange range) { return 3 * 4 * range.size(); }
+    BufferId inputs_of_backward() const { return speculative_inputs_ >= 0 ? speculative_inputs_ : inputs_; }
+    std::unordered_set<int> buffers_written_as(Role role) const;
+    ByteRange run_in(BufferId buffer, layout::ElementRange range) const;
+
+    ProgramBuilder& draft_;
+    const spec::RunSpec& spec_;
+    const ModelLayout& model_;
+    BufferId inputs_;                   ///< of updates after step_end, or of all updates
+    BufferId speculative_inputs_ = -1;  ///< the same for speculative updates; -1: no update is speculative
+};
+
+}  // namespace ziggurat::schedule
