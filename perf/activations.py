@@ -77,7 +77,7 @@ def measure(chosen, train, settings_of, log):
     fitting = [pair for pair, bytes_ in needed.items() if bytes_ <= budget]
     for name, ratio in RATIOS.items():
         rate = 2 * held / (ratio * seconds_again)
-        throttled = base | {f"debug.throttle.{way}": f"{rate:.0f}B/s" for way in ("host_to_device", "device_to_host")}
+        throttled = base | {f"debug.throttle.{link}": f"{rate:.0f}B/s" for link in ("host_to_device", "device_to_host")}
         asked = throttled | {"tiers.device.budget": f"{budget}B", "recompute": "auto", "tiers.home.activations": "auto"}
         printed = check(chosen, asked, "--print", "--machine", str(machine))
         fates = re.search(r"^  fates: (.*?)\s+# ", printed, re.MULTILINE).group(1)

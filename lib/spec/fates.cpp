@@ -60,6 +60,14 @@ std::optional<ActivationFate> fate_of(const std::vector<FateRule>& rules, std::s
     return std::nullopt;
 }
 
+std::string name_in_layer(std::string_view name) {
+    constexpr std::string_view of_layer = "layers.";
+    if (name.starts_with(of_layer)) {
+        name.remove_prefix(name.find('.', of_layer.size()) + 1);
+    }
+    return std::string{name};
+}
+
 bool has_fate(const std::vector<FateRule>& rules, ActivationFate fate) {
     return std::ranges::any_of(rules, [fate](const FateRule& rule) { return rule.fate == fate; });
 }

@@ -25,6 +25,9 @@ std::optional<Tier> tier_of(ActivationFate fate);
 /// value of all layers.
 std::optional<ActivationFate> fate_of(const std::vector<FateRule>& rules, std::string_view activation);
 
+/// Returns the name without the number of a layer: `mlp.up` for `layers.3.mlp.up`.
+std::string name_in_layer(std::string_view name);
+
 /// Returns true if a rule of the list has that fate.
 bool has_fate(const std::vector<FateRule>& rules, ActivationFate fate);
 

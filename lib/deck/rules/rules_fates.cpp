@@ -36,17 +36,11 @@ layout::FamilyTable table_of(const spec::RunSpec& run) {
     return table;
 }
 
-/// Returns the name without the layer's number: `mlp.up` for `layers.3.mlp.up`.
-std::string name_in_layer(const std::string& name) {
-    constexpr std::string_view of_layer = "layers.";
-    return name.starts_with(of_layer) ? name.substr(name.find('.', of_layer.size()) + 1) : name;
-}
-
 /// Returns the names of activations, each one time for all layers.
 std::vector<std::string> names_of_all_layers(const std::vector<Activation>& activations) {
     std::vector<std::string> names;
     for (const auto& activation : activations) {
-        const auto name = name_in_layer(activation.name);
+        const auto name = spec::name_in_layer(activation.name);
         if (std::ranges::find(names, name) == names.end()) {
             names.push_back(name);
         }
@@ -80,7 +74,7 @@ void report_empty_rule(const Resolution& at,
             fmt::format("Remove the rule, or name others of {}.", fmt::join(names, ", ")));
         return;
     }
-    const auto meant = nearest(name_in_layer(match), {names.begin(), names.end()});
+    const auto meant = nearest(spec::name_in_layer(match), {names.begin(), names.end()});
     at.found.error(at.values.location(rule_key(rule, "match")),
                    fmt::format("recompute.fates: '{}' matches no activation of the model", match),
                    "a pattern must match the whole name, with or without layers.N; * matches any text",
@@ -133,7 +127,7 @@ void rules_fit_activations(const Resolution& at) {
                              fmt::format("recompute.fates: '{}' has no effect", rules[r].match),
                              "earlier rules match all its activations", "Remove it, or move it up.");
         } else if (rules[r].fate == ActivationFate::recompute && found[r].not_redone != nullptr) {
-            const auto name = name_in_layer(found[r].not_redone->name);
+            const auto name = spec::name_in_layer(found[r].not_redone->name);
             at.found.error(
                 at.values.location(rule_key(r, "fate")),
                 fmt::format("recompute.fates: '{}' cannot be recomputed", name),

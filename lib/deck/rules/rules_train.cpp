@@ -4,6 +4,7 @@
 
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
+#include "spec/batch_limits.hpp"
 #include "spec/depths.hpp"
 #include "spec/narrow_sums.hpp"
 #include "spec/stage_state.hpp"
@@ -43,7 +44,7 @@ void a_step_can_be_listed(const Resolution& at) {
 ///
 /// Its head is listed by blocks of rows, and all its activations exist at once.
 void a_micro_batch_can_be_listed(const Resolution& at) {
-    constexpr std::int64_t max = std::int64_t{1} << 24;
+    constexpr std::int64_t max = spec::max_micro_batch_tokens;
     const auto seq = at.run.data.seq;
     if (at.run.train.micro_batch > max / seq) {
         at.found.error(

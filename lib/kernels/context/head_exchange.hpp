@@ -2,7 +2,7 @@
 ///
 /// Context ranks with `ulysses` hold some positions of all heads, and attention needs all positions of some
 /// heads. Before an all-to-all, the heads of each rank become a contiguous block; after it, the positions of
-/// all ranks become sequences. The way back is the reverse.
+/// all ranks become sequences. The inverse follows attention.
 ///
 /// Source: Jacobs et al., "DeepSpeed Ulysses", 2023, section 3.1.
 #pragma once

@@ -12,18 +12,14 @@
 #include "layout/families/activations.hpp"
 #include "plan/recompute/recompute_graph.hpp"
 #include "plan/representative_layers.hpp"
+#include "spec/fates.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
 /// Returns the name of a layer's buffer without the layer and without a remark on its tokens.
-std::string name_in_layer(std::string_view buffer) {
-    constexpr std::string_view of_layer = "layers.";
-    buffer = buffer.substr(0, buffer.find(','));
-    if (buffer.starts_with(of_layer)) {
-        buffer.remove_prefix(buffer.find('.', of_layer.size()) + 1);
-    }
-    return std::string{buffer};
+std::string value_name(std::string_view buffer) {
+    return spec::name_in_layer(buffer.substr(0, buffer.find(',')));
 }
 
 /// Adds the seconds of `op`, and of the ops whose results it reads and which are not saved.
@@ -45,7 +41,7 @@ void add_seconds(const LayerGraph& layer, int op, std::set<int>& counted, double
 FateGroup outputs_of_units(const layout::FamilyTable& table) {
     FateGroup outputs{.names = {}, .is_recomputable = false};
     for (const auto& activation : layout::activations_of(table)) {
-        const auto name = name_in_layer(activation.name);
+        const auto name = spec::name_in_layer(activation.name);
         if (!activation.is_recomputable && std::ranges::find(outputs.names, name) == outputs.names.end()) {
             outputs.names.push_back(name);
         }
@@ -61,7 +57,7 @@ void add_groups(const LayerGraph& layer, std::vector<FateGroup>& groups) {
         for (const int written : layer.ops[op].writes) {
             const auto& value = layer.values[static_cast<std::size_t>(written)];
             if (value.is_for_backward) {
-                group.names.push_back(name_in_layer(value.name));
+                group.names.push_back(value_name(value.name));
                 bytes += static_cast<double>(value.bytes);
             }
         }

@@ -5,12 +5,11 @@
 
 #include "layout/families/family_descriptor.hpp"
 #include "plan/plan_run.hpp"
+#include "spec/batch_limits.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
-/// Tokens of a micro-batch, as the deck's rules limit them (rules_train).
-constexpr std::int64_t max_tokens = std::int64_t{1} << 24;
 constexpr std::int64_t granule = 128;
 
 }  // namespace
@@ -20,7 +19,7 @@ LongestSequence longest_sequence(spec::RunSpec run, const spec::MachineSpec& mac
     const std::int64_t parts = std::int64_t{parallel.context} * (parallel.sequence ? parallel.tensor : 1);
     const auto step = std::lcm(granule, parts);
     const bool has_rotary = layout::family_of(run.model).has_rotary_positions();
-    const auto max_of_tokens = max_tokens / run.train.micro_batch;
+    const auto max_of_tokens = spec::max_micro_batch_tokens / run.train.micro_batch;
     const auto max = (has_rotary ? max_of_tokens : std::min(max_of_tokens, run.model.max_seq)) / step;
     const auto fits = [&](std::int64_t steps) {
         run.data.seq = steps * step;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "layout/context/context_heads.hpp"
+#include "schedule/context/attention_ops.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -27,9 +28,7 @@ class HeadExchange {
         auto ops = std::move(program_.ops);
         program_.ops.clear();
         for (auto& op : ops) {
-            const bool is_attention = op.kind == OpKind::compute && op.unit >= 0 && op.phase >= 0 &&
-                                      phase(op).kind == layout::PhaseKind::attention;
-            if (!is_attention) {
+            if (!is_attention(op, model_)) {
                 program_.ops.push_back(std::move(op));
             } else if (op.direction == Direction::backward) {
                 backward(std::move(op));
@@ -46,8 +45,6 @@ class HeadExchange {
         BufferId qkv = -1;
         BufferId output = -1;
     };
-
-    const layout::Phase& phase(const Op& op) const { return model_.table.units[op.unit].phases[op.phase]; }
 
     static std::tuple<int, int, int> key_of(const Op& op) { return {op.unit, op.phase, op.microbatch}; }
 

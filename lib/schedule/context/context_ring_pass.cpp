@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "schedule/context/attention_ops.hpp"
+
 namespace ziggurat::schedule {
 namespace {
 
@@ -25,9 +27,7 @@ class Ring {
         auto ops = std::move(program_.ops);
         program_.ops.clear();
         for (auto& op : ops) {
-            const bool is_attention = op.kind == OpKind::compute && op.unit >= 0 && op.phase >= 0 &&
-                                      phase(op).kind == layout::PhaseKind::attention;
-            if (!is_attention) {
+            if (!is_attention(op, model_)) {
                 program_.ops.push_back(std::move(op));
             } else if (program_.find_write(op, Role::d_input) != nullptr) {
                 backward(op);
@@ -38,8 +38,6 @@ class Ring {
     }
 
   private:
-    const layout::Phase& phase(const Op& op) const { return model_.table.units[op.unit].phases[op.phase]; }
-
     int add_buffer(const Op& of, const std::string& name, std::int64_t width, spec::DType type) {
         Buffer buffer;
         buffer.name = model_.table.units[of.unit].name + "." + name;
