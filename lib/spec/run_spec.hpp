@@ -507,6 +507,8 @@ struct Overlap {
     bool optimizer_with_backward = false;
     bool delayed_update = false;
     std::int64_t delayed_update_after = 0;
+    /// Collectives on the tensor axis are in pieces of one rank's rows each, concurrent with the products.
+    bool tensor_pieces = false;
 
     bool operator==(const Overlap&) const = default;
 };
@@ -645,6 +647,7 @@ struct Throttle {
     double host_to_device = 0;
     double device_to_host = 0;
     double compute = 0;  ///< minimum seconds of a decoder layer's forward; of its backward: twice as long
+    double tensor = 0;   ///< maximum rate of collectives on the tensor axis, in bytes per second of a rank
 
     bool operator==(const Throttle&) const = default;
 };
