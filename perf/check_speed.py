@@ -5,7 +5,8 @@
 
 The commands are those in the first lines of decks/*.yaml and decks/systems/*.yaml ("# check: ..."). A round runs each command
 with both programs, one after the other; times are the minimum of the rounds, with the start of the program. Each program reads
-the decks of its own checkout if it lies in one (PROGRAM/../../../../decks), so decks may differ. Totals: sum, median and worst ratio.
+the decks of its own checkout if it lies in one (PROGRAM/../../../../decks), so decks may differ; a deck that one of them lacks is left
+out. Totals: sum, median and worst ratio.
 """
 
 import argparse
@@ -58,6 +59,10 @@ def main():
     chosen = parser.parse_args()
     programs = [chosen.base.resolve(), chosen.program.resolve()]
     wanted = {name: arguments for name, arguments in commands().items() if chosen.decks in name}
+    missing = [name for name, arguments in wanted.items() if not all((checkout_of(program) / arguments[1]).exists() for program in programs)]
+    for name in missing:
+        print(f"left out, not in both checkouts: {name}")
+        del wanted[name]
     if not wanted:
         sys.exit(f"check_speed.py: no deck's name contains '{chosen.decks}'")
     times = {name: [float("inf"), float("inf")] for name in wanted}

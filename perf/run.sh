@@ -9,6 +9,7 @@
 #   queue         reading and writing NVMe space beside fio                                      5 min
 #   tiers         steps with all state on NVMe beside the floor of their parts; orders of micro-batches  12 min
 #   context       steps of two ranks that share sequences of 8192, with two that have their own   4 min
+#   pieces        steps of two tensor ranks with collectives in pieces, and with whole ones        4 min
 #   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
 #   spread        ZeRO 3 beside ZeRO 0, roomy tiers beside none, two ranks beside one, eight    20 min
 #   axes          tensor 2 with sequence, two stages, beside two data ranks                     10 min
@@ -31,9 +32,9 @@
 # bar is missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage queue tiers context adamw spread axes families cache preference bubble saving throttled torch torch_adamw fsdp2 deepspeed offload tokenize"
+all="step collectives storage queue tiers context pieces adamw spread axes families cache preference bubble saving throttled torch torch_adamw fsdp2 deepspeed offload tokenize"
 for part; do
-  [[ " $all largest " == *" $part "* ]] || { sed -n '2,30s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all largest " == *" $part "* ]] || { sed -n '2,31s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
@@ -84,6 +85,7 @@ measure_tiers() {
   keep tiers python3 perf/orders.py --binary $bin/ziggurat --folder $PWD/$results/nvme
 }
 measure_context() { keep context python3 perf/context.py --binary $bin/ziggurat; }
+measure_pieces() { keep pieces python3 perf/pieces.py --binary $bin/ziggurat; }
 measure_adamw() {
   local threads
   for threads in 1 2; do

@@ -72,6 +72,9 @@ BARS = {
                   {"measurement": "orders", "figure": "parameters"}, "ratio", 1.5)],
     "context": [Bar("two ranks, sequences of 8192: tokens/s by context over by data", {"measurement": "context",
                     "figure": "speed"}, "ratio", 0.85)],
+    "pieces": [Bar("slow tensor axis: share of the collectives that pieces hide", {"measurement": "pieces"}, "hidden", 0.6),
+               Bar("fast tensor axis: step in pieces over whole collectives", {"measurement": "pieces"}, "cost", 1.02,
+                   is_most=True)],
     "adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): share of the plain loop",
                   {"measurement": "adamw", "type": kind, "threads": threads}, "share_of_plain", 0.85)
               for kind in ("f32", "bf16", "both casts") for threads in (1, 2)],

@@ -14,6 +14,7 @@
 #include "data/fingerprint.hpp"
 #include "kernels/attention.hpp"
 #include "plan/report/memory_report.hpp"
+#include "plan/search/choose_tensor_overlap.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -53,6 +54,7 @@ int check(const CheckOptions& options) {
                       .choose_depths = choose_depths_with_progress(progress),
                       .choose_leases = choose_leases_with_progress(progress),
                       .choose_accumulation = choose_accumulation_with_progress(progress),
+                      .choose_tensor_overlap = plan::choose_tensor_overlap,
                       .start = preview_start,
                       .memory =
                           [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {

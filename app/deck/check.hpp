@@ -13,6 +13,7 @@
 #include "spec/depths.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
+#include "spec/tensor_overlap_choice.hpp"
 #include "train/resume/start_preview.hpp"
 
 namespace ziggurat::app {
@@ -39,6 +40,9 @@ struct CheckParts {
     /// Chooses the order of micro-batches that the deck leaves `auto`. If empty: as for deck::LoadOptions.
     std::function<spec::AccumulationChoice(const spec::RunSpec&, const spec::MachineSpec&)>
         choose_accumulation = {};
+    /// Chooses pieces of tensor collectives if the deck has `auto`. If empty: as for deck::LoadOptions.
+    std::function<spec::TensorOverlapChoice(const spec::RunSpec&, const spec::MachineSpec&)>
+        choose_tensor_overlap = {};
     /// Returns the start of the run with its notes; errors as of training. If empty: not reported.
     std::function<train::StartPreview(const deck::LoadedDeck&)> start = {};
     /// Returns the memory report. If empty: no memory table.

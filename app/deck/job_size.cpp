@@ -25,6 +25,7 @@ deck::LoadOptions for_degrees(deck::LoadOptions options) {
     options.choose_depths = {};
     options.choose_leases = {};
     options.choose_accumulation = {};
+    options.choose_tensor_overlap = {};
     return options;
 }
 

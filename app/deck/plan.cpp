@@ -32,6 +32,7 @@
 #include "layout/families/family.hpp"
 #include "plan/gpu/kernel_table.hpp"
 #include "plan/report/memory_report.hpp"
+#include "plan/search/choose_tensor_overlap.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/op_selection.hpp"
@@ -131,7 +132,8 @@ deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
             .choose_homes = choose_homes_with_progress(progress),
             .choose_depths = choose_depths_with_progress(progress),
             .choose_leases = choose_leases_with_progress(progress),
-            .choose_accumulation = choose_accumulation_with_progress(progress)};
+            .choose_accumulation = choose_accumulation_with_progress(progress),
+            .choose_tensor_overlap = plan::choose_tensor_overlap};
 }
 
 /// Throws Error{deck} if the run has no such rank.

@@ -270,7 +270,8 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
                            .choose_homes = parts.choose_homes,
                            .choose_depths = parts.choose_depths,
                            .choose_leases = parts.choose_leases,
-                           .choose_accumulation = parts.choose_accumulation};
+                           .choose_accumulation = parts.choose_accumulation,
+                           .choose_tensor_overlap = parts.choose_tensor_overlap};
     if (options.machine.empty()) {  // the run would start on this machine, now
         load.job_end = deck::find_own_job_end;
     } else {

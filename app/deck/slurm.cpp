@@ -20,6 +20,7 @@
 #include "deck/machine/machine.hpp"
 #include "deck/slurm/batch_script.hpp"
 #include "plan/report/memory_report.hpp"
+#include "plan/search/choose_tensor_overlap.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -107,6 +108,7 @@ int slurm(const SlurmOptions& options) {
     load.choose_depths = choose_depths_with_progress(progress);
     load.choose_leases = choose_leases_with_progress(progress);
     load.choose_accumulation = choose_accumulation_with_progress(progress);
+    load.choose_tensor_overlap = plan::choose_tensor_overlap;
     auto loaded = deck::load(options.deck, options.overrides, load);
     if (loaded.ok()) {
         expect_to_go_on(loaded);

@@ -25,6 +25,7 @@
 #include "plan/search/choose_accumulation.hpp"
 #include "plan/search/choose_depths.hpp"
 #include "plan/search/choose_leases.hpp"
+#include "plan/search/choose_tensor_overlap.hpp"
 #include "plan/search/fastest_homes.hpp"
 #include "spec/depths.hpp"
 #include "train/step/gather_placements.hpp"
@@ -124,7 +125,8 @@ deck::LoadOptions find_launch(const comm::Context& world) {
             .choose_leases = [](const auto& run,
                                 const auto& machine) { return plan::holds_leases_of_a_step(run, machine); },
             .choose_accumulation =
-                [](const auto& run, const auto& machine) { return plan::choose_accumulation(run, machine); }};
+                [](const auto& run, const auto& machine) { return plan::choose_accumulation(run, machine); },
+            .choose_tensor_overlap = plan::choose_tensor_overlap};
 }
 
 int threads_asked() {

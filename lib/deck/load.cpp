@@ -121,6 +121,7 @@ LoadedDeck load_all(const std::string& text,
         resolve_auto_homes(resolution);
         resolve_auto_leases(resolution);
         resolve_auto_accumulation(resolution);
+        resolve_auto_tensor_overlap(resolution);
         loaded.depths = resolve_depths(resolution);
         if (goes_on) {
             keep_origins(values, name, text);

@@ -15,6 +15,7 @@
 #include "spec/layout_space.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
+#include "spec/tensor_overlap_choice.hpp"
 
 namespace ziggurat::deck {
 
@@ -109,6 +110,10 @@ struct LoadOptions {
     /// called if this is open and can have an effect. If empty: by micro-batch.
     std::function<spec::AccumulationChoice(const spec::RunSpec&, const spec::MachineSpec&)>
         choose_accumulation = {};
+    /// Called for a deck without errors and with known homes, to choose pieces of tensor collectives. Only
+    /// called if this is open and can have an effect. If empty: whole collectives.
+    std::function<spec::TensorOverlapChoice(const spec::RunSpec&, const spec::MachineSpec&)>
+        choose_tensor_overlap = {};
     Environment environment = process_environment;
 };
 

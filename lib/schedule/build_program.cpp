@@ -17,10 +17,11 @@
 #include "schedule/passes/reduce_pass.hpp"
 #include "schedule/passes/save_ring_pass.hpp"
 #include "schedule/passes/snapshot_pass.hpp"
-#include "schedule/passes/split_pass.hpp"
 #include "schedule/passes/transfer_pass.hpp"
 #include "schedule/place/derive_dependencies.hpp"
 #include "schedule/place/place_buffers.hpp"
+#include "schedule/tensor/split_pass.hpp"
+#include "schedule/tensor/tensor_pieces_pass.hpp"
 #include "spec/passes_with_cache.hpp"
 #include "spec/stage_state.hpp"
 
@@ -68,6 +69,7 @@ Program placed(const spec::RunSpec& run,
     context_heads_pass(draft, spec, model);
     recompute_pass(draft, spec, model);
     fuse_gelu_pass(draft, spec, model);
+    tensor_pieces_pass(draft, spec, model);
     context_ring_pass(draft, spec, model);
     split_pass(draft, spec, model);
     gather_pass(draft, spec, model);

@@ -1,4 +1,4 @@
-/// Class B of context ranks, alone and with the other axes, against one rank with the whole work.
+/// Class B of context ranks, and of tensor collectives in pieces, against one rank with the whole work.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -26,13 +26,14 @@ struct Layout {
     int stages = 1;
     int zero = 0;
     bool has_sequence = false;
+    bool has_pieces = false;
     spec::RecomputeKind recompute = spec::RecomputeKind::none;
 
     int ranks() const { return context * data * tensor * stages; }
     std::string text() const {
         return "context " + std::to_string(context) + ", data " + std::to_string(data) + ", tensor " +
                std::to_string(tensor) + ", stages " + std::to_string(stages) + ", zero " +
-               std::to_string(zero) + (has_sequence ? ", sequence" : "");
+               std::to_string(zero) + (has_sequence ? ", sequence" : "") + (has_pieces ? ", pieces" : "");
     }
 };
 
@@ -50,6 +51,15 @@ std::vector<Layout> layouts() {
         {.context = 2, .tensor = 2, .stages = 2, .zero = 2, .has_sequence = true},
         {.context = 4, .data = 2, .zero = 3, .recompute = RecomputeKind::selective},
         {.context = 3, .data = 2, .tensor = 2, .zero = 2},
+        {.tensor = 2, .has_pieces = true},
+        {.tensor = 2, .has_sequence = true, .has_pieces = true, .recompute = RecomputeKind::full},
+        {.tensor = 3, .has_pieces = true, .recompute = RecomputeKind::selective},
+        {.tensor = 3, .has_sequence = true, .has_pieces = true},
+        {.tensor = 4, .has_sequence = true, .has_pieces = true, .recompute = RecomputeKind::selective},
+        {.tensor = 2, .stages = 2, .has_sequence = true, .has_pieces = true},
+        {.data = 2, .tensor = 4, .zero = 3, .has_sequence = true, .has_pieces = true},
+        {.context = 2, .tensor = 3, .zero = 1, .has_pieces = true},
+        {.context = 2, .tensor = 3, .stages = 2, .has_sequence = true, .has_pieces = true},
     };
 }
 
@@ -62,6 +72,7 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.model.heads = 24;
     run.model.head_dim = 4;
     run.model.hidden = 96;
+    run.model.ffn_hidden = 60;
     const int shared = test::world().size() % 3 == 0 ? 6 : 2;  // of three context ranks, each has its own
     run.model.kv_heads = family == "llama" ? shared : family == "gemma2" ? 12 : 24;
     run.model.rotary_fraction = run.model.rotary_fraction < 1 ? 0.5 : 1;
@@ -74,6 +85,7 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.parallel.data = layout.data * layout.context;
     run.parallel.tensor = layout.tensor;
     run.parallel.sequence = layout.has_sequence;
+    run.overlap.tensor_pieces = layout.has_pieces;
     run.parallel.stages = layout.stages;
     run.parallel.ranks = run.parallel.ranks_per_node = layout.ranks();
     const int span = run.parallel.data;
@@ -88,7 +100,7 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
 
 class Advanced : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(Advanced, ContextRanksTrainAsOneRankDoes) {
+TEST_P(Advanced, LayoutsTrainAsOneRankDoes) {
     const auto& world = test::world();
     const auto myself = world.group().split(world.rank());
     TinyOutcome alone;

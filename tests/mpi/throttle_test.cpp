@@ -121,6 +121,40 @@ TEST(Throttle, LetsControlValuesThrough) {
     EXPECT_FALSE(is_held_up());
 }
 
+TEST(Throttle, CountsTheBytesThatARankReceivesOverTheTensorAxis) {
+    comm::NodeMemory node{test::world(), {}};
+    LinkThrottle throttle{{.tensor = mebibyte / 100}, node};
+    schedule::Program program;
+    const int group = program.group("tensor", {0, 1, 2, 3});
+    program.groups.front().my_index = 1;
+    schedule::Buffer vector;
+    vector.bytes = 4 << 20;
+    const int buffer = program.add_buffer(vector);
+    schedule::Op op;
+    op.lane = program.lane(Engine::collective, group);
+    op.group = group;
+    op.purpose = schedule::Purpose::tensor;
+    op.writes = {schedule::whole(program, buffer, schedule::Role::output)};
+    // Blocks of 0, 2, 1 and 1 MiB.
+    op.blocks = {{0, 0}, {0, 2 << 20}, {2 << 20, 1 << 20}, {3 << 20, 1 << 20}};
+    std::int64_t ended_ns = 0;
+    for (const auto& [kind, mebibytes] :
+         {std::pair{OpKind::all_gather, 2}, std::pair{OpKind::reduce_scatter, 6},
+          std::pair{OpKind::all_reduce, 8}}) {
+        op.kind = kind;
+        const auto action = throttle.applied_to(program, op, host, {.run = [] {}});
+        const auto begin_ns = std::max(ended_ns, monotonic_ns());
+        action.start();
+        const auto expected_ns = begin_ns + mebibytes * std::int64_t{100'000'000'000};
+        EXPECT_GE(action.ended_ns(), expected_ns);
+        EXPECT_LE(action.ended_ns(),
+                  std::max(ended_ns, monotonic_ns()) + mebibytes * std::int64_t{100'000'000'000});
+        ended_ns = action.ended_ns();
+    }
+    op.purpose = schedule::Purpose::parameters;
+    EXPECT_FALSE(throttle.applied_to(program, op, host, {.run = [] {}}).is_asynchronous());
+}
+
 TEST(Throttle, LetsWhatPassesWaitForPassTheOpsForUpdates) {
     auto program = copies_and_a_use(4);
     for (const std::size_t i : {0, 1}) {

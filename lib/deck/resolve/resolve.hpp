@@ -92,6 +92,9 @@ void resolve_auto_leases(Resolution& resolution);
 /// Resolves train.accumulate if it is auto; homes must be known.
 void resolve_auto_accumulation(Resolution& resolution);
 
+/// Resolves overlap.tensor if it is auto; homes must be known.
+void resolve_auto_tensor_overlap(Resolution& resolution);
+
 /// Chooses open depths; homes must be known. Returns LoadedDeck::depths.
 std::string resolve_depths(Resolution& resolution);
 

@@ -12,7 +12,8 @@ void resolve_debug(Resolution& resolution) {
                                      .nvme_write = values.real("debug.throttle.nvme_write"),
                                      .host_to_device = values.real("debug.throttle.host_to_device"),
                                      .device_to_host = values.real("debug.throttle.device_to_host"),
-                                     .compute = values.real("debug.throttle.compute")};
+                                     .compute = values.real("debug.throttle.compute"),
+                                     .tensor = values.real("debug.throttle.tensor")};
 }
 
 }  // namespace ziggurat::deck

@@ -16,6 +16,7 @@ void resolve_overlap(Resolution& resolution) {
     }
     overlap.bucket_elements = values.integer("overlap.bucket");
     overlap.optimizer_with_backward = values.boolean("overlap.optimizer_with_backward");
+    overlap.tensor_pieces = values.is_keyword("overlap.tensor", "ring");
     overlap.delayed_update = values.boolean("overlap.delayed_update.enabled");
     overlap.delayed_update_after = resolution.steps_of("overlap.delayed_update.after");
 }

@@ -123,6 +123,10 @@ bool has_one_stage(const Resolution& at) {
     return at.run.parallel.stages == 1;
 }
 
+bool has_one_tensor_rank(const Resolution& at) {
+    return at.run.parallel.tensor == 1;
+}
+
 bool has_one_axis(const Resolution& at) {
     const auto& parallel = at.run.parallel;
     return parallel.tensor == 1 && parallel.context == 1 && parallel.stages == 1;
@@ -196,6 +200,8 @@ constexpr std::array idle_keys = {
          "Remove it, or set validate.every, for instance to 100 steps.", "validate.every"},
     Idle{"parallel.pipeline.schedule", has_one_stage, "there is one stage", "Remove it.", "parallel"},
     Idle{"parallel.order", has_one_axis, "only data ranks divide the work", "Remove it.", "parallel"},
+    Idle{"debug.throttle.tensor", has_one_tensor_rank, "there is one tensor rank", "Remove it.",
+         "parallel debug.throttle"},
     Idle{"sharding.secondary", keeps_parameters_whole, "parameters are not sharded",
          "Remove it, or use sharding.zero: 3.", "sharding parallel"},
     Idle{"sharding.leases", keeps_for_a_step_what_is_whole, "parameters are not sharded",

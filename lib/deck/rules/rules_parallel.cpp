@@ -110,6 +110,14 @@ void sequence_has_tensor_ranks(const Resolution& at) {
     }
 }
 
+void pieces_have_tensor_ranks(const Resolution& at) {
+    if (at.run.overlap.tensor_pieces && at.run.parallel.tensor == 1) {
+        at.found.error(at.values.location("overlap.tensor"), "overlap.tensor has no tensor ranks",
+                       "it cuts the collectives of parallel.tensor, which is 1",
+                       "Set parallel.tensor, or leave overlap.tensor out.");
+    }
+}
+
 /// Jacobs et al., "DeepSpeed Ulysses", 2023, section 3.1.
 void ulysses_has_heads_to_exchange(const Resolution& at) {
     const auto& model = at.run.model;
@@ -252,6 +260,7 @@ constexpr std::array rules = {
     Rule{vocabulary_splits_evenly, "parallel.tensor.degree model.vocab model.vocab_pad_to"},
     Rule{positions_split_evenly, "parallel.tensor.degree parallel.context.degree parallel.sequence data.seq"},
     Rule{sequence_has_tensor_ranks, "parallel.tensor.degree parallel.sequence"},
+    Rule{pieces_have_tensor_ranks, "overlap.tensor parallel.tensor.degree"},
     Rule{ulysses_has_heads_to_exchange, "parallel.tensor.degree parallel.context model.heads"},
     Rule{stages_have_layers, "parallel.pipeline model.layers"},
     Rule{only_interleaved_has_chunks, "parallel.pipeline"},

@@ -35,8 +35,8 @@ constexpr Row rows[] = {
 
     {.path = "debug", .doc = "For tests of the program itself."},
     {.path = "debug.throttle", .keywords = "none",
-     .doc = "Limits the rates between tiers and the speed of decoder layers, per rank, so that this "
-            "machine has the ratios of another."},
+     .doc = "Limits the rates between tiers and tensor ranks and the speed of decoder layers, per rank, so "
+            "that this machine has the ratios of another."},
     {.path = "debug.throttle.nvme_read", .type = Type::rate, .fallback = "none", .keywords = "none",
      .on_resume = noted, .doc = "From NVMe to the host."},
     {.path = "debug.throttle.nvme_write", .type = Type::rate, .fallback = "none", .keywords = "none",
@@ -49,6 +49,8 @@ constexpr Row rows[] = {
      .on_resume = noted,
      .doc = "A decoder layer's forward lasts at least this long and its backward twice as long; no core is "
             "used meanwhile."},
+    {.path = "debug.throttle.tensor", .type = Type::rate, .fallback = "none", .keywords = "none",
+     .on_resume = noted, .doc = "Bytes that a rank receives in collectives on the tensor axis."},
     {.path = "debug.nodes", .type = Type::integer, .fallback = "none", .keywords = "none auto", .min = 1, .max = max_ranks,
      .on_resume = noted,
      .doc = "Splits the ranks of one machine into this number of emulated nodes: for the keyword `node` "

@@ -45,8 +45,12 @@ constexpr Row rows[] = {
      .on_resume = warned, .from_here = "updates are applied at another step",
      .doc = "Ordinary training before it begins: the update of the first later step is the first one that is "
             "delayed. Less than train.steps."},
-    {.path = "overlap.tensor", .type = Type::keyword, .fallback = "off", .keywords = "off ring", .implemented = Implemented::no,
-     .on_resume = noted, .doc = "Tensor-parallel collectives in pieces, concurrent with the products."},
+    {.path = "overlap.tensor", .type = Type::keyword, .fallback = "off", .keywords = "off ring auto",
+     .on_resume = warned, .from_here = "products of layers may be rounded differently",
+     .doc = "Collectives on the tensor axis in pieces of one tensor rank's rows, concurrent with the products before "
+            "and after them. off: each collective waits for the whole product. ring: forward gathers and sums, and "
+            "backward those that no gradient of a weight hides. auto: ring if the predicted step is at least 1 % "
+            "faster."},
 
     {.path = "recompute", .shorthand = "kind",
      .doc = "Recomputation of activations: less memory, more time."},

@@ -172,7 +172,13 @@ class OpCosts {
         if (schedule::is_message(op.kind)) {
             return message_seconds(vector_bytes(op), is_within_node(op), rates_);
         }
-        return collective_seconds(op.kind, vector_bytes(op), shape, rates_);
+        const double seconds = collective_seconds(op.kind, vector_bytes(op), shape, rates_);
+        if (op.purpose != schedule::Purpose::tensor || rates_.tensor_axis <= 0) {
+            return seconds;
+        }
+        const double members = shape.members;
+        const double vectors = (op.kind == OpKind::all_reduce ? 2 : 1) * (members - 1) / members;
+        return std::max(seconds, vectors * static_cast<double>(vector_bytes(op)) / rates_.tensor_axis);
     }
 
     bool is_within_node(const Op& op) const {

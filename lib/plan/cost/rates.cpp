@@ -67,6 +67,7 @@ Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
         .control_to_host = out,
         .node_link = link_of_rank(machine.node_link),
         .network_link = link_of_rank(machine.network_link),
+        .tensor_axis = highest.tensor,
         .ranks_per_node = std::max(spec.parallel.ranks_per_node, 1),
         .layer_forward = highest.compute,
         .has_device = machine.has_device,

@@ -30,6 +30,7 @@ struct Rates {
     // Links between ranks, with the bandwidth of one rank.
     spec::LinkRate node_link{.bandwidth = 1e9};
     spec::LinkRate network_link{.bandwidth = 1e9};
+    double tensor_axis = 0;  ///< highest bandwidth of one rank in collectives of the tensor axis; 0: no limit
     int ranks_per_node = 1;
     /// Minimum seconds of a decoder layer's forward, and half of those of its backward. The time added to
     /// reach this minimum uses no processor.

@@ -11,6 +11,7 @@
 #include "comm/device_collectives.hpp"
 #include "layout/mesh.hpp"
 #include "layout/sum_group.hpp"
+#include "schedule/tensor/tensor_pieces_pass.hpp"
 
 namespace ziggurat::train {
 
@@ -116,7 +117,8 @@ Action GroupCollectives::bind(const schedule::Program& program,
             .poll =
                 [&group, calls] {
                     return std::ranges::all_of(calls, [&group](int call) { return group.poll(call); });
-                }};
+                },
+            .may_start_early = schedule::is_later_piece(program, op)};
 }
 
 comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,

@@ -16,10 +16,25 @@ using schedule::Engine;
 
 bool is_any_link(const spec::Throttle& rates) {
     return rates.nvme_read > 0 || rates.nvme_write > 0 || rates.host_to_device > 0 ||
-           rates.device_to_host > 0;
+           rates.device_to_host > 0 || rates.tensor > 0;
 }
 
-std::int64_t bytes_of(const schedule::Op& op) {
+/// Returns the bytes that this rank receives in a collective.
+std::int64_t received_bytes(const schedule::Program& program, const schedule::Op& op) {
+    const auto& group = program.groups.at(op.group);
+    std::int64_t all = 0;
+    for (const auto& block : op.blocks) {
+        all += block.bytes;
+    }
+    const auto own = op.blocks.at(group.my_index).bytes;
+    const auto summands = is_sum(op.kind) ? own * (group.size() - 1) : 0;
+    return writes_own_block(op.kind) ? summands : summands + all - own;
+}
+
+std::int64_t bytes_of(const schedule::Program& program, const schedule::Op& op) {
+    if (schedule::is_collective(op.kind)) {
+        return received_bytes(program, op);
+    }
     std::int64_t bytes = 0;
     for (const auto& operand : op.writes) {
         bytes += operand.bytes();
@@ -33,14 +48,15 @@ LinkThrottle::LinkThrottle(const spec::Throttle& rates, const comm::NodeMemory& 
     : nvme_read_{.bytes_per_second = rates.nvme_read},
       nvme_write_{.bytes_per_second = rates.nvme_write},
       host_to_device_{.bytes_per_second = rates.host_to_device},
-      device_to_host_{.bytes_per_second = rates.device_to_host} {
+      device_to_host_{.bytes_per_second = rates.device_to_host},
+      tensor_{.bytes_per_second = rates.tensor} {
     if (is_any_link(rates)) {
         alarm_ = std::make_unique<comm::WakeupTimer>(node);
     }
 }
 
-LinkThrottle::Link* LinkThrottle::link_of(Engine engine) {
-    switch (engine) {
+LinkThrottle::Link* LinkThrottle::link_of(const schedule::Program& program, const schedule::Op& op) {
+    switch (program.lanes.at(op.lane).engine) {
         case Engine::nvme_read:
             return &nvme_read_;
         case Engine::nvme_write:
@@ -49,8 +65,9 @@ LinkThrottle::Link* LinkThrottle::link_of(Engine engine) {
             return &host_to_device_;
         case Engine::device_to_host:
             return &device_to_host_;
-        case Engine::compute:
         case Engine::collective:
+            return op.purpose == schedule::Purpose::tensor ? &tensor_ : nullptr;
+        case Engine::compute:
         case Engine::channel:
         case Engine::host_optimizer:
         case Engine::step_end:
@@ -86,11 +103,11 @@ Action LinkThrottle::applied_to(const schedule::Program& program,
                                 const device::Stream& stream,
                                 Action action) {
     const auto& lane = program.lanes.at(op.lane);
-    auto* link = link_of(lane.engine);
+    auto* link = link_of(program, op);
     if (link == nullptr || link->bytes_per_second <= 0 || !schedule::moves_state(op)) {
         return action;
     }
-    const double seconds = static_cast<double>(bytes_of(op)) / link->bytes_per_second;
+    const double seconds = static_cast<double>(bytes_of(program, op)) / link->bytes_per_second;
     stays_.push_back({.link = link,
                       .is_for_updates = lane.serves_updates,
                       .duration_ns = static_cast<std::int64_t>(seconds * 1e9),
@@ -98,7 +115,7 @@ Action LinkThrottle::applied_to(const schedule::Program& program,
     Stay* stay = &stays_.back();
     auto throttled = action;
     // A stream moves the bytes in order without further calls, so the next op may start early.
-    throttled.may_start_early = !action.is_asynchronous();
+    throttled.may_start_early = action.may_start_early || !action.is_asynchronous();
     auto move = action.is_asynchronous() ? std::move(action.start) : std::move(action.run);
     throttled.run = {};
     throttled.start = [this, stay, stream, move = std::move(move)] {
@@ -120,7 +137,8 @@ std::string describe(const spec::Throttle& rates) {
     for (const auto& [name, rate] : {std::pair{"nvme_read", rates.nvme_read},
                                      {"nvme_write", rates.nvme_write},
                                      {"host_to_device", rates.host_to_device},
-                                     {"device_to_host", rates.device_to_host}}) {
+                                     {"device_to_host", rates.device_to_host},
+                                     {"tensor", rates.tensor}}) {
         if (rate > 0) {
             text += fmt::format("{}{} {:.4g} MB/s", text.empty() ? "" : ", ", name, rate * 1e-6);
         }

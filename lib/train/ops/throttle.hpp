@@ -18,7 +18,9 @@
 
 namespace ziggurat::train {
 
-/// Throttle of links: an op on a throttled link ends no sooner than its bytes and the rate allow.
+/// Throttle of links between tiers and of the tensor axis.
+///
+/// An op on a throttled link ends no sooner than its bytes and the rate allow.
 ///
 /// If an op starts at t and the earlier ops of the link end at e, it ends at max(t, e) + bytes / rate, but
 /// not before its bytes have moved. As on a disk, other ops have priority over ops for updates: they overtake
@@ -62,11 +64,12 @@ class LinkThrottle {
         std::int64_t ends_ns = 0;
     };
 
-    Link* link_of(schedule::Engine engine);
+    /// Returns the link of the op; nullptr if it uses none.
+    Link* link_of(const schedule::Program& program, const schedule::Op& op);
     void begin(Stay& stay);
     void end_at(Stay& stay, std::int64_t time_ns);
 
-    Link nvme_read_, nvme_write_, host_to_device_, device_to_host_;
+    Link nvme_read_, nvme_write_, host_to_device_, device_to_host_, tensor_;
     std::deque<Stay> stays_;  ///< by op; a deque, because the addresses must stay valid
     std::unique_ptr<comm::WakeupTimer> alarm_;
 };

@@ -258,7 +258,7 @@ Action Assembly::Parts::action(const Program& program,
         case OpClass::step_end:
             return step_end.bind(program, op, memory);
         case OpClass::collective:
-            return groups.bind(program, op, memory);
+            return throttle.applied_to(program, op, unchanged, groups.bind(program, op, memory));
     }
     throw std::invalid_argument{"no kind of op"};
 }

@@ -98,9 +98,9 @@ Executor::Executor(const schedule::Program& program,
         lanes_[lane].max_ahead = std::max(min_ahead, lanes_[lane].ops.size() / parts_of_step);
         lanes_[lane].passed.resize(lanes_[lane].ops.size());
         lanes_[lane].has_any_order = schedule::overlaps_itself(engine);
-        const bool all_start_early = std::ranges::all_of(
+        const bool has_early_starts = std::ranges::any_of(
             lanes_[lane].ops, [&](schedule::OpId op) { return actions_[op].may_start_early; });
-        if (lanes_[lane].has_any_order || all_start_early) {
+        if (lanes_[lane].has_any_order || has_early_starts) {
             lanes_[lane].max_running =
                 std::min(std::size_t{schedule::max_in_flight}, lanes_[lane].ops.size());
         }

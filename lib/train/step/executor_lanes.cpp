@@ -246,6 +246,9 @@ bool Executor::start_ahead(LaneState& lane) {
             continue;
         }
         const auto& action = actions_[lane.ops[index]];
+        if (!lane.has_any_order && position > lane.next && !action.may_start_early) {
+            break;
+        }
         if (action.is_asynchronous() && missing(lane.ops[index], step, completed_) < 0 &&
             start(lane, index, step)) {
             has_started = true;

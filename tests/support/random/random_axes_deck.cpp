@@ -195,6 +195,9 @@ void draw_state(Draw& draw, DeckText& deck, const Degrees& degrees, const std::s
     if (draw.chance(0.5)) {
         deck.set("bucket", draw.one_of<std::int64_t>({0, 3000, 12000, 40000, 1 << 30}));
     }
+    if (degrees.tensor > 1 && draw.chance(0.4)) {
+        deck.set("tensor", "ring");
+    }
     deck.section("overlap");
 }
 

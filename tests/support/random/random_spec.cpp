@@ -304,6 +304,7 @@ spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& l
     if (layout::family_of(spec.model).has_grouped_queries && draw.chance(0.4)) {
         spec.model.kv_heads = 1;  // all tensor ranks share it
     }
+    spec.overlap.tensor_pieces = spec.parallel.tensor > 1 && draw.chance(0.4);
     spec.recompute.split = spec.parallel.tensor > 1 && !spec.parallel.sequence && draw.chance(0.5);
     if (spec.parallel.stages > 1 && draw.chance(0.3)) {
         draw_stage_layers(draw, spec);
@@ -387,6 +388,7 @@ void Coverage::note(const spec::RunSpec& s) {
                                             : spec::speculates(s)              ? "speculate"
                                                                                : "true");
     note("overlap.delayed_update", s.overlap.delayed_update ? "true" : "false");
+    note("overlap.tensor", s.overlap.tensor_pieces ? "ring" : "off");
     note("overlap.bucket", number(s.overlap.bucket_elements));
     note("recompute.kind", number(static_cast<int>(s.recompute.kind)));
     note("recompute.every", number(s.recompute.every));

@@ -271,6 +271,7 @@ std::map<std::string, Case> cases() {
          set_to("overlap.delayed_update.after", "3 steps", {"overlap.delayed_update.enabled=true"})},
         {"overlap.prefetch", set_to("overlap.prefetch", "3", zero_3)},
         {"overlap.optimizer_prefetch", set_to("overlap.optimizer_prefetch", "9", on_nvme)},
+        {"overlap.tensor", set_to("overlap.tensor", "ring", {"parallel.tensor.degree=2"})},
         {"overlap.bucket", set_to("overlap.bucket", "1000000")},
         {"recompute.kind", set_to("recompute.kind", "full")},
         {"recompute.every", set_to("recompute.every", "2", {"recompute.kind=full"})},
@@ -315,6 +316,7 @@ std::map<std::string, Case> cases() {
         {"debug.throttle.host_to_device", set_to("debug.throttle.host_to_device", "1MB/s")},
         {"debug.throttle.device_to_host", set_to("debug.throttle.device_to_host", "1MB/s")},
         {"debug.throttle.compute", set_to("debug.throttle.compute", "1s")},
+        {"debug.throttle.tensor", set_to("debug.throttle.tensor", "1MB/s", {"parallel.tensor.degree=2"})},
     };
 }
 

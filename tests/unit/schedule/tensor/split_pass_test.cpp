@@ -1,4 +1,4 @@
-#include "schedule/passes/split_pass.hpp"
+#include "schedule/tensor/split_pass.hpp"
 
 #include <gtest/gtest.h>
 

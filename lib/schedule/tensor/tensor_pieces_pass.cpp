@@ -1,0 +1,319 @@
+#include "schedule/tensor/tensor_pieces_pass.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+/// Rows [begin, end) of a micro-batch.
+struct Rows {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+
+    std::int64_t size() const { return end - begin; }
+    bool operator==(const Rows&) const = default;
+};
+
+/// True if each row of the operand belongs to one row of a product.
+bool has_rows(Role role) {
+    switch (role) {
+        case Role::input:
+        case Role::output:
+        case Role::activated:
+        case Role::activation_input:
+        case Role::d_output:
+        case Role::d_input:
+        case Role::d_input_sum:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool is_tensor_collective(const Op& op) {
+    return op.purpose == Purpose::tensor && is_collective(op.kind) && op.group >= 0;
+}
+
+bool touches(const std::vector<Operand>& operands, BufferId buffer) {
+    return std::ranges::any_of(operands, [&](const Operand& operand) { return operand.buffer == buffer; });
+}
+
+class Cutting {
+  public:
+    Cutting(Program& program, const ModelLayout& model)
+        : program_{program}, model_{model}, source_(std::move(program.ops)) {
+        program_.ops.clear();
+    }
+
+    void apply() {
+        find_gathers();
+        find_sums();
+        for (OpId at{0}; at < std::ssize(source_); ++at) {
+            if (const auto gather = gathers_.find(at); gather != gathers_.end()) {
+                add_gathers(source_[at], gather->second);
+            } else if (products_.contains(at)) {
+                add_product(at);
+            } else if (!sums_.contains(at)) {  // else: add_product has added it
+                program_.ops.push_back(std::move(source_[at]));
+            }
+        }
+    }
+
+  private:
+    /// A product that is cut, and its collectives.
+    struct Product {
+        std::vector<Rows> pieces;  ///< by tensor rank
+        OpId gather = -1;          ///< of its input
+        OpId sum = -1;             ///< of its output
+    };
+
+    /// True for a product of rows with a weight, over all rows.
+    bool is_product(const Op& op) const {
+        return op.kind == OpKind::compute && op.unit >= 0 && op.phase >= 0 &&
+               model_.table.units[op.unit].phases[op.phase].kind == layout::PhaseKind::linear &&
+               (op.direction == Direction::forward || op.direction == Direction::recompute ||
+                op.direction == Direction::backward_input) &&
+               op.row_begin == 0 && op.row_end == model_.tokens;
+    }
+
+    /// Returns the rows of each block; nothing if the buffer does not have all rows, or a block is empty or
+    /// has a part of a row.
+    std::optional<std::vector<Rows>> rows_of(const Op& collective, BufferId all) const {
+        const auto row_bytes = program_.buffers[all].bytes / model_.tokens;
+        if (row_bytes == 0 || row_bytes * model_.tokens != program_.buffers[all].bytes) {
+            return {};
+        }
+        std::vector<Rows> rows;
+        for (const auto& block : collective.blocks) {
+            if (block.bytes == 0 || block.offset % row_bytes != 0 || block.bytes % row_bytes != 0) {
+                return {};
+            }
+            rows.push_back({block.offset / row_bytes, (block.offset + block.bytes) / row_bytes});
+        }
+        return rows;
+    }
+
+    /// Returns nearly equal parts of all rows; nothing if there are fewer rows than ranks.
+    std::optional<std::vector<Rows>> equal_rows() const {
+        const std::int64_t ranks = model_.tensor();
+        if (model_.tokens < ranks) {
+            return {};
+        }
+        std::vector<Rows> rows;
+        for (std::int64_t r = 0; r < ranks; ++r) {
+            rows.push_back({model_.tokens * r / ranks, model_.tokens * (r + 1) / ranks});
+        }
+        return rows;
+    }
+
+    void find_gathers() {
+        for (OpId at{0}; at < std::ssize(source_); ++at) {
+            const auto& op = source_[at];
+            if (!is_tensor_collective(op) || op.kind != OpKind::all_gather) {
+                continue;
+            }
+            const auto all = op.writes.front().buffer;
+            auto reader = at + 1;
+            while (reader < std::ssize(source_) && !touches(source_[reader].reads, all)) {
+                ++reader;
+            }
+            const auto rows = rows_of(op, all);
+            if (rows && reader < std::ssize(source_) && is_product(source_[reader])) {
+                gathers_[at] = *rows;
+                products_[reader] = {.pieces = *rows, .gather = at};
+            }
+        }
+    }
+
+    void find_sums() {
+        std::map<BufferId, OpId> written;  // last op that writes a buffer
+        std::map<BufferId, OpId> read;
+        for (OpId at{0}; at < std::ssize(source_); ++at) {
+            const auto& op = source_[at];
+            if (is_tensor_collective(op) && is_sum(op.kind) && op.reads.size() == 1) {
+                const auto all = op.reads.front().buffer;
+                const auto maker = written.find(all);
+                if (maker != written.end() && is_product(source_[maker->second]) &&
+                    !(read.contains(all) && read.at(all) > maker->second) && !is_hidden(maker->second, at)) {
+                    add_sum(maker->second, at);
+                }
+            }
+            for (const auto& operand : op.reads) {
+                read[operand.buffer] = at;
+            }
+            for (const auto& operand : op.writes) {
+                written[operand.buffer] = at;
+            }
+        }
+    }
+
+    /// True if a weight's gradient is computed between the two ops.
+    bool is_hidden(OpId product, OpId sum) const {
+        for (auto at = product + 1; at < sum; ++at) {
+            if (source_[at].direction == Direction::backward_weight && source_[at].flops > 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void add_sum(OpId product, OpId sum) {
+        const auto& op = source_[sum];
+        const auto rows = op.kind == OpKind::all_reduce ? equal_rows() : rows_of(op, op.reads.front().buffer);
+        const auto cut = products_.find(product);
+        if (!rows || (cut != products_.end() && cut->second.pieces != *rows)) {
+            return;
+        }
+        products_[product].pieces = *rows;
+        products_[product].sum = sum;
+        sums_.insert({sum, product});
+    }
+
+    Operand part(const Operand& of, std::int64_t all_rows, const Rows& rows) const {
+        ZG_EXPECTS(of.runs.size() == 1);
+        const auto run = of.runs.front();
+        const auto row_bytes = run.bytes / all_rows;
+        ZG_EXPECTS(row_bytes * all_rows == run.bytes);
+        Operand some{of.buffer, of.role, {}};
+        some.runs = {{run.offset + rows.begin * row_bytes, rows.size() * row_bytes}};
+        return some;
+    }
+
+    std::string label_of(const Op& op, std::size_t piece) const {
+        return op.label + ", rows of rank " + std::to_string(piece);
+    }
+
+    void add_gathers(const Op& of, const std::vector<Rows>& pieces) {
+        for (std::size_t k = 0; k < pieces.size(); ++k) {
+            Op op = of;
+            op.label = label_of(of, k);
+            for (std::size_t m = 0; m < pieces.size(); ++m) {
+                if (m != k) {
+                    op.blocks[m].bytes = 0;
+                }
+            }
+            if (static_cast<int>(k) != model_.tensor_rank) {
+                op.reads.front().runs = {{of.reads.front().runs.front().offset, 0}};
+            }
+            op.writes.front() = part(of.writes.front(), model_.tokens, pieces[k]);
+            program_.ops.push_back(std::move(op));
+        }
+    }
+
+    void add_product(OpId at) {
+        const auto& of = source_[at];
+        const auto& product = products_.at(at);
+        std::vector<std::size_t> order;
+        for (std::size_t k = 0; k < product.pieces.size(); ++k) {
+            order.push_back(k);
+        }
+        const auto own = static_cast<std::size_t>(model_.tensor_rank);
+        if (product.sum < 0) {
+            std::rotate(order.begin(), order.begin() + model_.tensor_rank,
+                        order.begin() + model_.tensor_rank + 1);
+        }
+        for (const auto k : order) {
+            const auto& rows = product.pieces[k];
+            Op op = of;
+            op.label = label_of(of, k);
+            op.row_begin = rows.begin;
+            op.row_end = rows.end;
+            op.flops = of.flops * static_cast<double>(rows.size()) / static_cast<double>(model_.tokens);
+            for (auto* operands : {&op.reads, &op.writes}) {
+                for (auto& operand : *operands) {
+                    if (has_rows(operand.role)) {
+                        operand = part(operand, model_.tokens, rows);
+                    }
+                }
+            }
+            if (product.gather >= 0 && k == own) {
+                read_own_rows(op, source_[product.gather]);
+            }
+            program_.ops.push_back(std::move(op));
+            if (product.sum >= 0) {
+                add_sum_of(source_[product.sum], k, rows);
+            }
+        }
+    }
+
+    /// Makes the op read its rows where they were before the gather.
+    static void read_own_rows(Op& op, const Op& gather) {
+        for (auto& operand : op.reads) {
+            if (operand.buffer == gather.writes.front().buffer) {
+                operand.buffer = gather.reads.front().buffer;
+                operand.runs = gather.reads.front().runs;
+            }
+        }
+    }
+
+    void add_sum_of(const Op& of, std::size_t k, const Rows& rows) {
+        Op op = of;
+        op.label = label_of(of, k);
+        op.reads.front() = part(of.reads.front(), model_.tokens, rows);
+        if (of.kind == OpKind::all_reduce) {
+            op.writes.front() = part(of.writes.front(), model_.tokens, rows);
+            const auto run = op.reads.front().runs.front();
+            const std::int64_t width = element_bytes(program_.buffers[op.reads.front().buffer]);
+            op.blocks = equal_blocks(run.bytes / width, width, model_.tensor());
+            for (auto& block : op.blocks) {
+                block.offset += run.offset;
+            }
+        } else {
+            for (std::size_t m = 0; m < op.blocks.size(); ++m) {
+                if (m != k) {
+                    op.blocks[m].bytes = 0;
+                }
+            }
+            if (static_cast<int>(k) != model_.tensor_rank) {
+                op.writes.front().runs = {{of.writes.front().runs.front().offset, 0}};
+            }
+        }
+        program_.ops.push_back(std::move(op));
+    }
+
+    Program& program_;
+    const ModelLayout& model_;
+    IndexedVector<OpId, Op> source_;             ///< ops before the pass
+    std::map<OpId, std::vector<Rows>> gathers_;  ///< gathers that are cut
+    std::map<OpId, Product> products_;           ///< products that are cut
+    std::map<OpId, OpId> sums_;                  ///< sums that are cut, and their products
+};
+
+}  // namespace
+
+void tensor_pieces_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+    if (spec.overlap.tensor_pieces && model.tensor() > 1 && draft.program.variant != Variant::cached) {
+        Cutting{draft.program, model}.apply();
+    }
+}
+
+bool is_later_piece(const Program& program, const Op& op) {
+    if (!is_tensor_collective(op)) {
+        return false;
+    }
+    const Op* before = &op;
+    do {
+        if (before == program.ops.data()) {
+            return false;
+        }
+        --before;
+    } while (before->lane != op.lane);
+    const auto all_rows = [](const Op& of) -> const Operand& {
+        return of.kind == OpKind::all_gather ? of.writes.front() : of.reads.front();
+    };
+    const auto& rows = all_rows(op);
+    const auto& earlier = all_rows(*before);
+    return is_tensor_collective(*before) && before->kind == op.kind && before->unit == op.unit &&
+           before->microbatch == op.microbatch && before->direction == op.direction &&
+           rows.buffer == earlier.buffer && rows.runs.size() == 1 && earlier.runs.size() == 1 &&
+           earlier.runs.front().offset + earlier.runs.front().bytes <= rows.runs.front().offset;
+}
+
+}  // namespace ziggurat::schedule
