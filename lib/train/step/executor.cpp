@@ -129,10 +129,7 @@ void Executor::run_until(const Done& done) {
     int waiting_op = -1, waiting_cause = -1;
     bool is_held = false;  // if true, the wait counts as time of the op itself
     while (!done()) {
-        bool moved = false;
-        for (auto& lane : lanes_) {
-            moved = advance(lane) || moved;
-        }
+        const bool moved = advance_all();
         if (moved) {
             if (waiting_op >= 0) {
                 if (!computes_late_ && !is_held) {
@@ -163,6 +160,24 @@ void Executor::run_until(const Done& done) {
         }
         idle.idle();
     }
+}
+
+/// Gives each lane a turn. Asynchronous ops come first: those that are ready start before this thread begins
+/// a long computation.
+bool Executor::advance_all() {
+    const auto is_asynchronous = [this](const LaneState& lane) {
+        return has_work(lane) && actions_[lane.ops[lane.next]].is_asynchronous();
+    };
+    bool moved = false;
+    for (auto& lane : lanes_) {
+        while (is_asynchronous(lane) && advance(lane)) {
+            moved = true;
+        }
+    }
+    for (auto& lane : lanes_) {
+        moved = (!is_asynchronous(lane) && advance(lane)) || moved;
+    }
+    return moved;
 }
 
 void Executor::advance() {

@@ -196,6 +196,7 @@ class Executor final : public comm::BackgroundWork {
                            std::int64_t step,
                            const IndexedVector<schedule::OpId, std::int64_t>& counts) const noexcept;
     /// Advances one lane as far as possible; returns true if an op was issued, started or completed.
+    bool advance_all();
     bool advance(LaneState& lane);
     /// Returns the result of `work`, which is done for `op`. Errors: those of throw_failure()
     template <class Work>
