@@ -23,38 +23,58 @@ std::int64_t FreeList::take(std::int64_t bytes, std::int64_t alignment, FitPolic
     }
     std::optional<Candidate> best;
     for (auto first = free_.cbegin(); first != free_.cend();) {
-        auto first_after = std::next(first);
+        auto last = std::next(first);
         auto end = first->end();
-        for (; first_after != free_.cend() && first_after->begin == end; ++first_after) {
-            end = first_after->end();
+        for (; last != free_.cend() && last->begin == end; ++last) {
+            end = last->end();
         }
-        const auto consider = [&](Segments::const_iterator segment, std::int64_t begin) {
-            if (begin < first->begin || begin + bytes > end) {
-                return;
+        const Range range{first, last, first->begin, end};
+        if (fit == FitPolicy::oldest) {
+            find_oldest(range, bytes, alignment, best);
+        } else {
+            const Candidate begin{0, range.bytes(), round_up(range.begin, alignment)};
+            if (begin.begin + bytes <= end && (!best || begin < *best)) {
+                best = begin;
             }
-            ++places_weighed_;
-            const auto max = best ? best->time : std::numeric_limits<std::int64_t>::max();
-            const auto time = fit == FitPolicy::oldest ? newest(segment, begin, bytes, max) : 0;
-            const Candidate now{time, end - first->begin, begin};
-            best = best ? std::min(*best, now) : now;
-        };
-        if (end - first->begin >= bytes) {
-            consider(first, round_up(first->begin, alignment));
         }
-        if (fit == FitPolicy::oldest && end - first->begin >= bytes) {
-            for (auto segment = std::next(first); segment != first_after; ++segment) {
-                // Bytes that begin in this segment are not older than the segment.
-                if (!best || segment->time <= best->time) {
-                    consider(segment, round_up(segment->begin, alignment));
-                }
-            }
-            consider(first, (end - bytes) / alignment * alignment);
-        }
-        first = first_after;
+        first = last;
     }
     const auto begin = best ? best->begin : grow(bytes, alignment);
     cut(begin, bytes);
     return begin;
+}
+
+void FreeList::find_oldest(const Range& range,
+                           std::int64_t bytes,
+                           std::int64_t alignment,
+                           std::optional<Candidate>& best) {
+    auto segment = range.first;  // contains `begin`
+    auto after = range.first;    // the first segment after [begin, begin + bytes)
+    for (auto begin = round_up(range.begin, alignment); begin + bytes <= range.end;) {
+        // An equally old offset is better if its range is smaller.
+        const auto max = !best                              ? std::numeric_limits<std::int64_t>::max()
+                         : range.bytes() < best->free_bytes ? best->time
+                                                            : best->time - 1;
+        for (; segment->end() <= begin; ++segment) {}
+        for (; after != range.last && after->begin < begin + bytes; ++after) {}
+        auto time = std::numeric_limits<std::int64_t>::min();
+        auto newest = after;
+        while (newest != segment && time <= max) {
+            --newest;
+            ++segments_read_;
+            time = std::max(time, newest->time);
+        }
+        if (time <= max) {
+            best = {time, range.bytes(), begin};
+            continue;  // One of these segments is too young for a better offset.
+        }
+        segment =
+            std::find_if(std::next(newest), range.last, [&](const Segment& s) { return s.time <= max; });
+        if (segment == range.last) {
+            return;
+        }
+        begin = round_up(segment->begin, alignment);
+    }
 }
 
 void FreeList::release(std::int64_t begin, std::int64_t bytes, std::int64_t time) {
@@ -80,20 +100,6 @@ void FreeList::release(std::int64_t begin, std::int64_t bytes, std::int64_t time
 
 FreeList::Segments::iterator FreeList::first_after(std::int64_t position) {
     return std::ranges::upper_bound(free_, position, {}, &Segment::end);
-}
-
-std::int64_t FreeList::newest(Segments::const_iterator segment,
-                              std::int64_t begin,
-                              std::int64_t bytes,
-                              std::int64_t max) const {
-    while (segment->end() <= begin) {
-        ++segment;
-    }
-    auto time = segment->time;
-    for (++segment; time <= max && segment != free_.cend() && segment->begin < begin + bytes; ++segment) {
-        time = std::max(time, segment->time);
-    }
-    return time;
 }
 
 /// Extends the free range at the end of the arena to the required size.

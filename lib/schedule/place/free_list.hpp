@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace ziggurat::schedule {
@@ -28,10 +29,8 @@ class FreeList {
 
     void release(std::int64_t begin, std::int64_t bytes, std::int64_t time);
 
-    /// Returns how many candidate offsets were compared by age, which is most of the work.
-    ///
-    /// Offsets in segments that are younger than the best candidate are skipped.
-    std::int64_t places_weighed() const noexcept { return places_weighed_; }
+    /// Returns the number of segments whose age was read, which is most of the work.
+    std::int64_t segments_read() const noexcept { return segments_read_; }
 
   private:
     struct Segment {
@@ -54,13 +53,23 @@ class FreeList {
         auto operator<=>(const Candidate&) const = default;
     };
 
-    /// Returns the latest release time in [begin, begin + bytes), all of which is free from `segment` on.
+    /// Adjacent segments, which buffers may span.
+    struct Range {
+        Segments::const_iterator first, last;
+        std::int64_t begin = 0;
+        std::int64_t end = 0;
+
+        std::int64_t bytes() const noexcept { return end - begin; }
+    };
+
+    /// Replaces `best` by an offset in the range if one is better: the aligned begin of a segment.
     ///
-    /// If the result is above `max`, it can be any time above `max`.
-    std::int64_t newest(Segments::const_iterator segment,
-                        std::int64_t begin,
-                        std::int64_t bytes,
-                        std::int64_t max) const;
+    /// Every other offset contains the same segments as one of these, or more. The search skips all offsets
+    /// whose bytes contain a segment that is too young.
+    void find_oldest(const Range& range,
+                     std::int64_t bytes,
+                     std::int64_t alignment,
+                     std::optional<Candidate>& best);
     /// Returns the first segment that ends after `position`.
     Segments::iterator first_after(std::int64_t position);
     std::int64_t grow(std::int64_t bytes, std::int64_t alignment);
@@ -68,7 +77,7 @@ class FreeList {
 
     std::int64_t end_;
     Segments free_;
-    std::int64_t places_weighed_ = 0;
+    std::int64_t segments_read_ = 0;
 };
 
 }  // namespace ziggurat::schedule

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -66,17 +67,24 @@ TEST(FreeList, JoinsWhatWasGivenBackAtOneTime) {
     }
 }
 
-TEST(FreeList, WeighsNoPlacesThatAreTooYoung) {
+TEST(FreeList, ReadsTheAgeOfEachSegmentAFewTimes) {
     constexpr std::int64_t pieces = 1000;
-    FreeList list{0};
-    list.grow_to(64 * pieces, 0);
-    EXPECT_EQ(list.take(64 * pieces, 64, FitPolicy::oldest), 0);
-    for (std::int64_t i = 0; i < pieces; ++i) {
-        list.release(64 * i, 64, 1 + i);
+    std::vector<std::int64_t> times(pieces);
+    std::iota(times.begin(), times.end(), 1);
+    std::mt19937_64 random{5};
+    for (const bool is_shuffled : {false, true}) {
+        if (is_shuffled) {
+            std::shuffle(times.begin(), times.end(), random);
+        }
+        FreeList list{0};
+        list.grow_to(64 * pieces, 0);
+        EXPECT_EQ(list.take(64 * pieces, 64, FitPolicy::oldest), 0);
+        for (std::int64_t i = 0; i < pieces; ++i) {
+            list.release(64 * i, 64, times[static_cast<std::size_t>(i)]);
+        }
+        list.take(64 * pieces / 2, 64, FitPolicy::oldest);
+        EXPECT_LE(list.segments_read(), 4 * pieces) << "and not the ages of all bytes of each offset";
     }
-    const auto before = list.places_weighed();
-    EXPECT_EQ(list.take(128, 64, FitPolicy::oldest), 0);
-    EXPECT_LE(list.places_weighed() - before, 3);
 }
 
 TEST(FreeList, ThatIsEmptyHoldsNothingOfNoBytes) {
