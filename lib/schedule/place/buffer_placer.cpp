@@ -16,7 +16,12 @@ namespace {
 /// and few enough to keep free memory in large ranges.
 constexpr std::int64_t distinct_times = 1024;
 
-enum class Which { all, of_arenas_that_may_grow };
+/// Regions whose buffers are placed.
+enum class Which { all, of_arenas_that_may_grow, of_host };
+
+constexpr bool is_on_host(std::size_t region) {
+    return region == of_passes || tier_of_arena(region) == spec::Tier::host;
+}
 
 /// Buffers grouped by op, in one array, because an op has few.
 class BuffersByOp {
@@ -56,8 +61,10 @@ std::vector<int> ops_of_wanted(const Program& program,
     std::vector<int> ops(program.buffers.size(), -1);
     for (std::size_t b = 0; b < ops.size(); ++b) {
         const auto& buffer = program.buffers[b];
+        const auto arena = arena_of(buffer);
         if (buffer.lifetime == Lifetime::transient &&
-            (which == Which::all || bytes_for_one_more[arena_of(buffer)] > 0)) {
+            (which == Which::all || (which == Which::of_host && is_on_host(arena)) ||
+             (which == Which::of_arenas_that_may_grow && bytes_for_one_more[arena] > 0))) {
             ops[b] = ranges[b].*end;
         }
     }
@@ -80,10 +87,9 @@ constexpr std::array<std::size_t, 2> regions_of_device{0, 3};
 static_assert(std::ranges::all_of(regions_of_device,
                                   [](std::size_t r) { return tier_of_arena(r) == spec::Tier::device; }));
 
-PlacedBuffers BufferPlacer::close() const {
+PlacedBuffers BufferPlacer::close(const RegionSizes& min) const {
     auto free = free_after_fixed();
     auto placed = place(TransientLifetimes{program_, ranges_, Which::all}, free, 0, FitPolicy::smallest);
-    const auto min = min_ends();
     for (const std::size_t r : regions_of_device) {
         // Fixed buffers do not count: with them, more layers would allow more holes.
         const auto live = min[r] - round_up_to_page(fixed_[r]);
@@ -93,6 +99,16 @@ PlacedBuffers BufferPlacer::close() const {
         }
     }
     return placed;
+}
+
+RegionSizes BufferPlacer::close_on_host(RegionSizes ends) const {
+    auto free = free_after_fixed();
+    const TransientLifetimes lives{program_, ranges_, Which::of_host};
+    const auto placed = place(lives, free, 0, FitPolicy::smallest);
+    for (std::size_t r = 0; r < num_regions; ++r) {
+        ends[r] = is_on_host(r) ? placed.ends[r] : ends[r];
+    }
+    return ends;
 }
 
 PlacedBuffers BufferPlacer::apart(const RegionSizes& ends) const {

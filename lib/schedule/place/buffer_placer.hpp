@@ -58,7 +58,14 @@ class BufferPlacer {
     /// because the micro-batches of a pipeline allocate and release buffers in different orders, it is packed
     /// with all live ranges known (see pack_buffers). Only regions of the device are packed: the host has
     /// free memory to shorten waits anyway, and searches place many programs with state there.
-    PlacedBuffers close() const;
+    ///
+    /// \param min  of min_ends()
+    PlacedBuffers close(const RegionSizes& min) const;
+
+    /// Returns the ends of the regions if those of the host are placed densely.
+    ///
+    /// \param ends  of close() for other regions of the host: those of the device are equal
+    RegionSizes close_on_host(RegionSizes ends) const;
 
     /// Returns a lower bound of each region's end: fixed buffers and the largest sum of live bytes.
     RegionSizes min_ends() const;
@@ -67,7 +74,7 @@ class BufferPlacer {
     ///
     /// Release times of the previous step count too.
     ///
-    /// \param ends  of close(): the size of each region before it grows
+    /// \param ends  of close() or close_on_host(): the size of each region before it grows
     PlacedBuffers apart(const RegionSizes& ends) const;
 
   private:

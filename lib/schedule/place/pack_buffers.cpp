@@ -63,16 +63,16 @@ class Packer {
 
     PackedOffsets best(std::int64_t enough) {
         const std::array orders{&by_size_, &by_length_, &by_product_};
+        const auto repetitions = buffers_.empty() ? 0 : max_placed_again / buffers_.size();
         for (auto* order : orders) {
-            try_order(*order);
+            try_order(*order, repetitions == 0);
             if (best_->end <= enough) {
                 return std::move(*best_);
             }
         }
-        const auto repetitions = buffers_.empty() ? 0 : max_placed_again / buffers_.size();
         for (auto* order : orders) {
             for (std::size_t i = 0; i < repetitions && best_->end > enough; ++i) {
-                try_order(*order);
+                try_order(*order, false);
             }
         }
         return std::move(*best_);
@@ -81,7 +81,9 @@ class Packer {
   private:
     /// Packs in this order, keeps the result if it is the smallest, and moves the highest buffer halfway to
     /// the front of the order.
-    void try_order(Order& order) {
+    ///
+    /// \param is_last  true if the order is not used again: a packing that is too large is not completed
+    void try_order(Order& order, bool is_last) {
         MemoryTimeline timeline{buffers_.size(), begin_};
         PackedOffsets made{std::vector<std::int64_t>(buffers_.size()), begin_};
         std::size_t highest = 0;  // position in the order
@@ -91,6 +93,9 @@ class Packer {
             if (timeline.end() > made.end) {
                 made.end = timeline.end();
                 highest = i;
+                if (is_last && best_ && made.end >= best_->end) {
+                    return;
+                }
             }
         }
         if (!order.empty()) {

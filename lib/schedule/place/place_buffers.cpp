@@ -105,15 +105,15 @@ void place_buffers(Program& program) {
     const auto ranges = live_ranges(program);
     const auto arenas = arenas_of(program);
     const BufferPlacer by_arena{program, ranges, room, fixed, arenas};
-    const auto close = by_arena.close();
+    const auto min = by_arena.min_ends();
+    const auto close = by_arena.close(min);
     const auto regions = with_region_of_passes(
         program, arenas, (close.ends[host_arena] - fixed[host_arena]) / bytes_for_one_of_activations);
     std::vector<PlacedBuffers> roomy;
     if (regions != arenas) {
         const BufferPlacer by_region{program, ranges, room, fixed, regions};
-        roomy.push_back(by_region.apart(by_region.close().ends));
+        roomy.push_back(by_region.apart(by_region.close_on_host(close.ends)));
     }
-    const auto min = by_arena.min_ends();
     const auto is_worth_it = [&](const PlacedBuffers& placed, std::size_t a) {
         const auto share = bytes_for_one_more[a];
         const auto base = tier_of_arena(a) == spec::Tier::host ? close.ends[a] : min[a];
