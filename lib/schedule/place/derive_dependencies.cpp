@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <utility>
+#include <span>
+#include <vector>
 
 #include "base/contract.hpp"
 #include "base/small_vector.hpp"
@@ -14,7 +15,7 @@ namespace ziggurat::schedule {
 namespace {
 
 /// By track: the latest op that is known to be done; -1: no op.
-using Clock = std::vector<int>;
+using Clock = std::span<int>;
 
 /// Latest op of a track that has read a range.
 struct Reader {
@@ -87,16 +88,18 @@ class Derivation {
         : program_{program},
           num_ops_{static_cast<int>(program.ops.size())},
           tracks_{program},
-          clocks_(2 * program.ops.size()) {}
+          needed_(tracks_.count()),
+          clocks_(2 * program.ops.size() * tracks_.count(), -1) {}
 
-    /// Returns the ops that op `i` has to wait for; numbers include both steps.
-    std::vector<int> meet(int i) {
+    /// Returns the ops that op `i` has to wait for; numbers include both steps. The result is valid until
+    /// the next call.
+    const std::vector<int>& meet(int i) {
         const auto& op = program_.ops[i % num_ops_];
-        Clock known(tracks_.count(), -1);
+        const auto known = clock_of(i);
         for (const int before : tracks_.next()) {
-            join(known, clocks_[before]);
+            join(known, clock_of(before));
         }
-        needed_.assign(tracks_.count(), -1);
+        std::ranges::fill(needed_, -1);
         const auto need = [&](int other) {
             if (other >= 0 && other != i) {
                 auto& latest = needed_[tracks_.track_of(other)];
@@ -115,10 +118,12 @@ class Derivation {
             access.writer = i;
             access.readers.clear();
         });
-        return waits(i, std::move(known));
+        return waits(i, known);
     }
 
   private:
+    Clock clock_of(int i) { return Clock{clocks_}.subspan(i * tracks_.count(), tracks_.count()); }
+
     template <class Visitor>
     void each_run(const Op& op, const std::vector<Operand>& operands, Visitor&& visit) {
         for (const auto& operand : operands) {
@@ -143,7 +148,7 @@ class Derivation {
         access.readers.push_back({track, i});
     }
 
-    static void join(Clock& clock, const Clock& other) {
+    static void join(Clock clock, Clock other) {
         for (std::size_t t = 0; t < clock.size(); ++t) {
             clock[t] = std::max(clock[t], other[t]);
         }
@@ -151,35 +156,36 @@ class Derivation {
 
     /// Removes from `needed_` the ops that are already known to be done; records what is known after op
     /// `i`.
-    std::vector<int> waits(int i, Clock known) {
-        std::vector<int> candidates;
+    const std::vector<int>& waits(int i, Clock known) {
+        candidates_.clear();
         for (std::size_t t = 0; t < needed_.size(); ++t) {
             if (needed_[t] > known[t]) {
-                candidates.push_back(needed_[t]);
+                candidates_.push_back(needed_[t]);
             }
         }
         // The latest op comes first: its clock can make earlier waits redundant.
-        std::sort(candidates.rbegin(), candidates.rend());
-        std::vector<int> kept;
-        for (const int other : candidates) {
+        std::sort(candidates_.rbegin(), candidates_.rend());
+        kept_.clear();
+        for (const int other : candidates_) {
             if (known[tracks_.track_of(other)] >= other) {
                 continue;
             }
-            kept.push_back(other);
-            join(known, clocks_[other]);
+            kept_.push_back(other);
+            join(known, clock_of(other));
         }
         known[tracks_.track_of(i)] = i;
-        clocks_[i] = std::move(known);
-        std::sort(kept.begin(), kept.end());
-        return kept;
+        std::sort(kept_.begin(), kept_.end());
+        return kept_;
     }
 
     const Program& program_;
     int num_ops_;
     LaneTracks tracks_;
     std::array<History, num_arenas> arenas_;
-    Clock needed_;               // by track: the latest op that the current op has to wait for
-    std::vector<Clock> clocks_;  // by op: the ops that are done after it
+    std::vector<int> needed_;      // by track: the latest op that the current op has to wait for
+    std::vector<int> clocks_;      // by op and track: the ops that are done after it
+    std::vector<int> candidates_;  // of waits(), as `kept_`
+    std::vector<int> kept_;
 };
 
 }  // namespace
