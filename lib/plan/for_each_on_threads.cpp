@@ -38,8 +38,10 @@ void for_each_on_threads(std::size_t count,
     std::atomic<std::size_t> next{0};
     std::vector<std::exception_ptr> errors(count);
     const bool is_nested = is_at_work;
+    const auto cores = is_nested ? 1 : std::max<std::size_t>(1, std::thread::hardware_concurrency());
+    const auto threads = std::min({cores, max_threads, count});
     const auto run = [&] {
-        is_at_work = true;
+        is_at_work = is_nested || threads > 1;
         for (auto i = next++; i < count; i = next++) {
             try {
                 work(i);
@@ -49,10 +51,9 @@ void for_each_on_threads(std::size_t count,
         }
         is_at_work = is_nested;
     };
-    const auto cores = is_nested ? 1 : std::max<std::size_t>(1, std::thread::hardware_concurrency());
     {
         JoinedThreads others;
-        for (std::size_t i = 1; i < std::min({cores, max_threads, count}); ++i) {
+        for (std::size_t i = 1; i < threads; ++i) {
             others.threads.push_back(start_quiet_thread("a thread that plans layouts", run));
         }
         run();

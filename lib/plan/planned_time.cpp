@@ -6,6 +6,7 @@
 #include "layout/mesh.hpp"
 #include "plan/cost/collective_cost.hpp"
 #include "plan/cost/op_costs.hpp"
+#include "plan/for_each_on_threads.hpp"
 #include "plan/simulator/step_simulation.hpp"
 #include "plan/stage_kinds.hpp"
 #include "schedule/build_program.hpp"
@@ -62,10 +63,12 @@ PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& mac
     const auto kinds = stages_of_each_kind(spec);
     const auto ranks = ranks_of_each_kind(spec);
     PlannedTime made;
-    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-        made.stages.push_back(
-            {.stage = kinds[kind], .stages = 0, .time = stage_time(spec, ranks[kind], rates)});
-    }
+    made.stages.resize(kinds.size());
+    const auto plan_kind = [&](std::size_t kind) {
+        made.stages[kind].stage = kinds[kind];
+        made.stages[kind].time = stage_time(spec, ranks[kind], rates);
+    };
+    for_each_on_threads(kinds.size(), plan_kind, threads_of_plans());
     std::vector<StageSlots> slots;
     for (const auto kind : kind_of_each_stage(spec, kinds)) {
         slots.push_back(made.stages[kind].time.slots);

@@ -6,6 +6,7 @@
 #include "layout/families/attention_window.hpp"
 #include "layout/mesh.hpp"
 #include "layout/stage_layers.hpp"
+#include "plan/for_each_on_threads.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
 #include "spec/stage_state.hpp"
@@ -76,12 +77,14 @@ std::vector<int> ranks_of_each_kind(const spec::RunSpec& spec) {
 std::int64_t max_updated_elements(const spec::RunSpec& whole) {
     auto spec = whole;
     spec.tiers.tiles.clear();
-    std::int64_t max = 0;
-    for (const int rank : ranks_of_each_kind(spec)) {
-        const schedule::ModelLayout model{spec, rank};
-        max = std::max(max, schedule::optimizer_chunks(spec, model).elements());
-    }
-    return max;
+    const auto ranks = ranks_of_each_kind(spec);
+    std::vector<std::int64_t> elements(ranks.size());
+    const auto count_of_rank = [&](std::size_t i) {
+        const schedule::ModelLayout model{spec, ranks[i]};
+        elements[i] = schedule::optimizer_chunks(spec, model).elements();
+    };
+    for_each_on_threads(ranks.size(), count_of_rank, threads_of_plans());
+    return std::ranges::max(elements);
 }
 
 RepresentativeStages standing_stages(const spec::RunSpec& spec, bool builds_all) {

@@ -1,10 +1,12 @@
 #include "plan/simulator/stage_time.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "layout/stage_layers.hpp"
 #include "plan/cost/collective_cost.hpp"
 #include "plan/cost/op_costs.hpp"
+#include "plan/for_each_on_threads.hpp"
 #include "plan/reduced_run.hpp"
 #include "plan/simulator/simulated_path.hpp"
 #include "plan/simulator/slot_reader.hpp"
@@ -282,9 +285,13 @@ StageTime stage_time(const spec::RunSpec& spec, int rank, const Rates& rates) {
         std::min(spec.train.micro_batches, std::max<std::int64_t>(2, micro_batches / weight));
     const auto line = layers_to_build(spec, weight);
     if (RepresentativeLayers{spec}.are_identical() && line.wanted > line.more) {
-        const BuiltStage few{without_layers(shorter, line.wanted - line.few), rank, rates};
-        const BuiltStage more{without_layers(shorter, line.wanted - line.more), rank, rates};
-        return extended(spec, few, more, line);
+        std::array<std::optional<BuiltStage>, 2> built;
+        const auto build_one = [&](std::size_t i) {
+            built.at(i).emplace(without_layers(shorter, line.wanted - (i == 0 ? line.few : line.more)), rank,
+                                rates);
+        };
+        for_each_on_threads(built.size(), build_one, threads_of_plans());
+        return extended(spec, *built[0], *built[1], line);
     }
     const auto built = shortened(shorter, Size::of_search);
     const BuiltStage all{built.spec, rank, rates};
