@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <ranges>
 #include <utility>
 #include <vector>
@@ -11,21 +12,16 @@
 #include "plan/rank_programs.hpp"
 #include "plan/reduced_run.hpp"
 #include "plan/stage_kinds.hpp"
+#include "plan/whole_plan.hpp"
 
 namespace ziggurat::plan {
 namespace {
-
-using spec::Tier;
 
 /// Limits of the ranks that are built, over all stages. Fewer are built for large programs, but not
 /// only one, because ranks may differ by a tenth.
 constexpr std::int64_t max_planned = 16;
 constexpr std::int64_t min_planned = 2;
 constexpr std::int64_t max_ops = 50'000;
-
-/// Maximum of passes of layers, over micro-batches that differ, for which a run that seems not to fit
-/// is also planned as a whole: about ten seconds.
-constexpr std::int64_t max_passes_of_whole = 8192;
 
 /// Bounds of the relative difference between programs of few micro-batches and of all.
 ///
@@ -37,6 +33,20 @@ class Planner {
     Planner(const spec::RunSpec& spec, const spec::MachineSpec& machine, Size size, const Watch& watch)
         : spec_{spec}, machine_{machine}, built_{shortened(spec, size)}, watch_{watch}, mesh_{spec.parallel} {
         plan_.built_layers = built_.spec.model.layers;
+    }
+
+    /// Takes the programs of rank 0 from `first`, which has one stage, instead of building them.
+    ///
+    /// Does nothing if they were built from another reduced run.
+    void reuse(RunPlan first) {
+        if (shortened(spec_, Size::of_search).spec == built_.spec) {
+            auto& stage = first.stages.front();
+            known_.emplace(0, RankPrograms{.train = std::move(stage.program),
+                                           .bytes = stage.rank_bytes,
+                                           .libraries = stage.libraries,
+                                           .ops = stage.ops,
+                                           .process = std::move(stage.process)});
+        }
     }
 
     RunPlan run(PlannedRanks which, std::optional<int> only_stage) {
@@ -51,7 +61,11 @@ class Planner {
             // These stages are built in any case, so that threads can build them.
             stages_ = standing_stages(spec_, parallel.stages <= min_planned_stages);
         }
-        build(first_ranks(stages_.built));
+        if (which != PlannedRanks::first && parallel.stages == 1 && parallel.data > 1) {
+            build_with_last();
+        } else {
+            build(first_ranks(stages_.built));
+        }
         if (!only_stage && builds_all()) {
             auto built = std::move(stages_.built);
             stages_ = standing_stages(spec_, true);
@@ -131,13 +145,34 @@ class Planner {
         for (std::size_t begin = 0; begin < ranks.size(); begin += max_at_a_time) {
             std::vector<RankPrograms> made(std::min(max_at_a_time, ranks.size() - begin));
             const auto build_one = [&](std::size_t i) {
-                made[i] = build_small(spec_, built_, ranks[begin + i]);
+                const int rank = ranks[begin + i];
+                const auto known = known_.find(rank);
+                made[i] = known == known_.end() ? build_small(spec_, built_, rank) : std::move(known->second);
             };
             for_each_on_threads(made.size(), build_one, threads_of_plans());
             for (std::size_t i = 0; i < made.size(); ++i) {
                 add(ranks[begin + i], std::move(made[i]));
             }
         }
+    }
+
+    /// Builds the first and the last data rank of the only stage at the same time: others() has the last.
+    void build_with_last() {
+        const std::array ranks{0, mesh_.neighbour(spec::Axis::data, 0, spec_.parallel.data - 1)};
+        std::array<RankPrograms, 2> made;
+        const auto build_one = [&](std::size_t i) {
+            if (i == 0 && known_.contains(0)) {
+                made[0] = std::move(known_.at(0));
+            } else if (i == 0 || threads_of_plans() > 1) {
+                made.at(i) = build_small(spec_, built_, ranks.at(i));
+            }
+        };
+        for_each_on_threads(made.size(), build_one, threads_of_plans());
+        known_.clear();
+        if (threads_of_plans() > 1) {
+            known_.emplace(ranks[1], std::move(made[1]));
+        }
+        add(ranks[0], std::move(made[0]));
     }
 
     void add(int rank, RankPrograms built) {
@@ -163,10 +198,12 @@ class Planner {
         const auto known =
             keeps_stages_ ? std::ranges::find(plan_.stages, at, &PlannedStage::stage) : plan_.stages.begin();
         if (known == plan_.stages.end()) {
-            plan_.stages.push_back(
-                {at, at, std::move(built.train), built.bytes, built.libraries, std::move(built.process)});
+            plan_.stages.push_back({at, at, std::move(built.train), built.bytes, built.libraries,
+                                    std::move(built.process), built.ops});
         } else if (built.bytes[0] > known->rank_bytes[0]) {
-            *known = {at, at, std::move(built.train), built.bytes, built.libraries, std::move(built.process)};
+            *known = {
+                at,       at, std::move(built.train), built.bytes, built.libraries, std::move(built.process),
+                built.ops};
         }
     }
 
@@ -176,39 +213,13 @@ class Planner {
     const Watch& watch_;
     layout::Mesh mesh_;
     RunPlan plan_;
-    std::vector<RankBytes> by_rank_;  ///< zeros if not built
-    std::vector<RankBytes> max_;      ///< by stage: maximum over the built ranks
+    std::vector<RankBytes> by_rank_;     ///< zeros if not built
+    std::vector<RankBytes> max_;         ///< by stage: maximum over the built ranks
+    std::map<int, RankPrograms> known_;  ///< by rank: programs that are built, but not yet added
     RepresentativeStages stages_;
     std::int64_t ops_of_first_stage_ = 0;
     bool keeps_stages_ = false;
 };
-
-/// True if a program is built for each stage and is large, so that a search must use small ones.
-bool is_large_pipeline(const spec::RunSpec& spec) {
-    return spec.parallel.stages > 1 && !shortened(spec, Size::of_search).layers.is_whole();
-}
-
-/// True for runs whose plan is reduced in layers or stages only, and that are small enough to build.
-bool is_worth_planning_whole(const spec::RunSpec& spec) {
-    const auto built = shortened(spec, Size::of_plan);
-    if (built.larger_tiles != spec.tiers.tiles || chunk_elements(built.spec) != chunk_elements(spec)) {
-        return false;
-    }
-    return spec.model.layers * enough_micro_batches(spec) * weight_of_layer(spec) <= max_passes_of_whole;
-}
-
-/// Adds to every rank the difference between the fullest rank's whole program and its reduced one.
-void add_to_all(RunPlan& plan, const TierBytes& more, std::int64_t ranks_of_node) {
-    auto& needed = plan.footprint.needed;
-    for (const auto tier : all_tiers) {
-        const auto t = tier_index(tier);
-        for (auto& stage : plan.stages) {
-            stage.rank_bytes[t] += more[t];
-        }
-        needed[t] += tier == Tier::device ? more[t] : ranks_of_node * more[t];
-    }
-    plan.footprint.memory_needed += ranks_of_node * (more[0] + more[1]);
-}
 
 }  // namespace
 
@@ -224,14 +235,21 @@ TierBytes bytes_of_rank(const spec::RunSpec& spec, int rank) {
     return needs_of_rank(spec, rank).tiers;
 }
 
-RunPlan plan_run(const spec::RunSpec& spec,
-                 const spec::MachineSpec& machine,
-                 PlannedRanks which,
-                 const Watch& watch,
-                 std::optional<int> only_stage) {
+namespace {
+
+/// \param first  empty, or the plan for PlannedRanks::first of the same run
+RunPlan plan_after(std::optional<RunPlan> first,
+                   const spec::RunSpec& spec,
+                   const spec::MachineSpec& machine,
+                   PlannedRanks which,
+                   const Watch& watch,
+                   std::optional<int> only_stage) {
     const bool searches =
         which == PlannedRanks::first || (which == PlannedRanks::several_in_search && is_large_pipeline(spec));
     Planner planner{spec, machine, searches ? Size::of_search : Size::of_plan, watch};
+    if (first && spec.parallel.stages == 1) {
+        planner.reuse(std::move(*first));
+    }
     auto plan = planner.run(which, only_stage);
     if (!searches && !plan.accuracy_note.empty() && plan.footprint.total_lack() > 0 &&
         is_worth_planning_whole(spec)) {
@@ -254,6 +272,23 @@ RunPlan plan_run(const spec::RunSpec& spec,
         add_to_all(plan, more, std::clamp(spec.parallel.ranks_per_node, 1, spec.parallel.ranks));
     }
     return plan;
+}
+
+}  // namespace
+
+RunPlan plan_run(const spec::RunSpec& spec,
+                 const spec::MachineSpec& machine,
+                 PlannedRanks which,
+                 const Watch& watch,
+                 std::optional<int> only_stage) {
+    return plan_after({}, spec, machine, which, watch, only_stage);
+}
+
+RunPlan plan_several_in_search(RunPlan first,
+                               const spec::RunSpec& spec,
+                               const spec::MachineSpec& machine,
+                               const Watch& watch) {
+    return plan_after(std::move(first), spec, machine, PlannedRanks::several_in_search, watch, {});
 }
 
 }  // namespace ziggurat::plan

@@ -39,6 +39,7 @@ struct PlannedStage {
     TierBytes rank_bytes{};      ///< reserved by this rank
     std::int64_t libraries = 0;  ///< see RankBytes
     ProcessMemory process;       ///< of the host, outside of the tiers
+    std::size_t ops = 0;         ///< of all programs of the rank
 };
 
 /// The plan of a run.
@@ -73,5 +74,14 @@ RunPlan plan_run(const spec::RunSpec& spec,
                  PlannedRanks which = PlannedRanks::several,
                  const Watch& watch = {},
                  std::optional<int> only_stage = {});
+
+/// Returns the plan for PlannedRanks::several_in_search.
+///
+/// \param first  the plan of the same run for PlannedRanks::first: its programs are not built again if both
+///               plans reduce the run to the same one. `watch` is called for them, too.
+RunPlan plan_several_in_search(RunPlan first,
+                               const spec::RunSpec& spec,
+                               const spec::MachineSpec& machine,
+                               const Watch& watch = {});
 
 }  // namespace ziggurat::plan

@@ -102,13 +102,12 @@ class DepthChooser {
                                               spec_.tiers.chunk_elements};
         const auto [known, is_new] = lacks_.try_emplace(key, 0);
         if (is_new) {
-            const auto of = [&](PlannedRanks which) {
-                return plan_run(with(ahead), machine_, which, budget_.watch()).footprint;
-            };
-            const auto first = of(PlannedRanks::first);
-            known->second = first.total_lack();
-            if (known->second == 0 && !first.is_clear(error_of_search)) {
-                known->second = of(PlannedRanks::several_in_search).total_lack();
+            const auto spec = with(ahead);
+            auto first = plan_run(spec, machine_, PlannedRanks::first, budget_.watch());
+            known->second = first.footprint.total_lack();
+            if (known->second == 0 && !first.footprint.is_clear(error_of_search)) {
+                known->second = plan_several_in_search(std::move(first), spec, machine_, budget_.watch())
+                                    .footprint.total_lack();
             }
         }
         return known->second;

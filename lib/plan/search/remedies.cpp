@@ -30,7 +30,7 @@ std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
         }
         auto changed = plan_run(change.spec, machine, PlannedRanks::first, budget.watch());
         if (changed.footprint.fits()) {
-            changed = plan_run(change.spec, machine, PlannedRanks::several_in_search, budget.watch());
+            changed = plan_several_in_search(std::move(changed), change.spec, machine, budget.watch());
         }
         const bool fits = changed.footprint.fits();
         tried.push_back({change.overrides.substr(1), changed.footprint, fits});
