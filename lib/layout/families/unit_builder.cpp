@@ -1,6 +1,7 @@
 #include "layout/families/unit_builder.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "base/contract.hpp"
 #include "layout/families/adapters.hpp"
@@ -8,6 +9,11 @@
 
 namespace ziggurat::layout {
 namespace {
+
+/// Capacities that hold a layer of most families, so that tables of many layers are built fast.
+constexpr std::size_t usual_parameters = 16;
+constexpr std::size_t usual_values = 24;
+constexpr std::size_t usual_phases = 12;
 
 /// True if a phase before the last reader of `value` replaces its gradient instead of adding to it.
 bool loses_a_gradient(const Unit& unit, int value) {
@@ -37,6 +43,9 @@ UnitBuilder::UnitBuilder(
     unit_.name = std::move(name);
     unit_.kind = kind;
     unit_.layer = layer;
+    unit_.parameters.reserve(usual_parameters);
+    unit_.values.reserve(usual_values);
+    unit_.phases.reserve(usual_phases);
 }
 
 int UnitBuilder::value(std::string name, std::int64_t width, Placement placement, ElementType type) {
