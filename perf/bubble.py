@@ -2,10 +2,11 @@
 """Runs four stages whose layers all take as long, and prints what stages wait for each other as a share of what one
 computes, as traced, beside the theory.
 
-  perf/bubble.py [--schedules gpipe,1f1b,interleaved]
+  perf/bubble.py [--schedules gpipe,1f1b,zero_bubble,interleaved]
 
 Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", 2021,
-section 2.2: (p - 1) / m with p stages and m micro-batches, (p - 1) / (v m) with v chunks a stage.
+section 2.2: (p - 1) / m with p stages and m micro-batches, (p - 1) / (v m) with v chunks a stage. Qi et al., "Zero Bubble
+Pipeline Parallelism", 2023, table 2: (p - 1)(F + B - W), a third of 1F1B's if forward and the halves of backward take as long.
 
 Layers sleep for most of their time (debug.throttle, perf/bubble.yaml), so that four ranks need hardly a core. A step lasts
 from the begin of its first layer to the end of its last one, on whichever stages; the first step is not counted.
@@ -24,9 +25,10 @@ import training
 
 STAGES = 4
 MICROBATCHES = 8
-SCHEDULES = {
+SCHEDULES = {  # the divisor of the bubble, and the deck's keys
     "gpipe": (1, {"parallel.pipeline.schedule": "gpipe"}),
     "1f1b": (1, {"parallel.pipeline.schedule": "1f1b"}),
+    "zero_bubble": (3, {"parallel.pipeline.schedule": "zero_bubble"}),
     "interleaved": (2, {"parallel.pipeline.schedule": "interleaved", "parallel.pipeline.chunks_per_stage": 2,
                         "parallel.pipeline.each": "[" + ", ".join(["{layers: [1, 1]}"] * STAGES) + "]"}),
 }
@@ -69,7 +71,7 @@ def main():
     worst = 0
     with open(training.RESULTS / "bubble.jsonl", "w") as log:
         for schedule in schedules:
-            chunks, settings = SCHEDULES[schedule]
+            parts, settings = SCHEDULES[schedule]
             directory = training.RESULTS / "runs" / f"bubble-{schedule}"
             shutil.rmtree(directory, ignore_errors=True)
             settings = settings | {"run.dir": directory,
@@ -82,7 +84,7 @@ def main():
                 raise training.TrainingFailed(f"'{' '.join(command)}' ended with exit code {done.returncode}:\n"
                                               f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
             measured = bubble_of(directory)
-            theory = (STAGES - 1) / (chunks * MICROBATCHES)
+            theory = (STAGES - 1) / (parts * MICROBATCHES)
             off = measured / theory - 1
             worst = max(worst, abs(off))
             log.write(json.dumps({"measurement": "bubble", "schedule": schedule, "bubble": measured, "theory": theory,

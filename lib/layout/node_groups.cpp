@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/contract.hpp"
+#include "spec/schedule_keyword.hpp"
 
 namespace ziggurat::layout {
 namespace {
@@ -16,13 +17,6 @@ const char* name_of(Axis axis) {
            : axis == Axis::context ? "context"
            : axis == Axis::data    ? "data"
                                    : "pipeline";
-}
-
-const char* name_of(spec::PipelineSchedule schedule) {
-    return schedule == spec::PipelineSchedule::gpipe         ? "gpipe"
-           : schedule == spec::PipelineSchedule::one_f_one_b ? "1f1b"
-           : schedule == spec::PipelineSchedule::interleaved ? "interleaved"
-                                                             : "zero_bubble";
 }
 
 std::vector<std::vector<int>> ranks_by_node(std::span<const int> node_of) {
@@ -91,7 +85,7 @@ std::string describe_axes(const spec::Parallel& parallel) {
         text += parallel.sequence ? "; sequence on" : "; sequence off";
     }
     if (parallel.stages > 1) {
-        text += std::string{"; schedule "} + name_of(parallel.pipeline_schedule);
+        text += std::string{"; schedule "} + spec::keyword_of(parallel.pipeline_schedule);
         text += parallel.chunks_per_stage > 1
                     ? ", " + std::to_string(parallel.chunks_per_stage) + " chunks a stage"
                     : "";

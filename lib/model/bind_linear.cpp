@@ -96,9 +96,10 @@ Kernel forward(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
 template <class T>
 Kernel sum_of_gradients(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
-    const auto total = use.matrix_out<T>(Role::d_input, phase.in);
-    return [=, addend = use.matrix_in<T>(Role::d_addend, phase.in)] {
-        kernels::residual_forward<T>(stream, total, addend, {}, total);
+    const auto total = use.matrix_in<T>(Role::d_input, phase.in);
+    const auto addend = use.matrix_in<T>(Role::d_addend, phase.in);
+    return [=, sum = use.matrix_out<T>(Role::d_input, phase.in)] {
+        kernels::residual_forward<T>(stream, total, addend, {}, sum);
     };
 }
 

@@ -95,6 +95,12 @@ Kernel norm_backward(Binder<T>& binder, const layout::Unit& unit, const layout::
                                           accumulate, workspace);
         };
     }
+    if (use.sums_apart(Role::d_input)) {
+        norm = [norm = std::move(norm), stream, before = use.matrix_in<T>(Role::d_input, width), dx] {
+            kernels::dropout_backward<T>(stream, before, {}, dx);  // without dropout, a copy
+            norm();
+        };
+    }
     if (!use.writes(Role::d_branch)) {
         return norm;
     }

@@ -37,6 +37,13 @@ class Operands {
     bool reads(Role role) const { return program_.find_read(op_, role) != nullptr; }
     bool writes(Role role) const { return program_.find_write(op_, role) != nullptr; }
 
+    /// True if the op adds to the operand that it reads, and writes the sum to another buffer.
+    bool sums_apart(Role role) const {
+        const auto* const read = program_.find_read(op_, role);
+        const auto* const written = program_.find_write(op_, role);
+        return read != nullptr && written != nullptr && read->buffer != written->buffer;
+    }
+
     template <class E>
     VectorAddress<const E> in(Role role) {
         return typed<const E>(found(program_.find_read(op_, role), role));

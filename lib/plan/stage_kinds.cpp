@@ -89,7 +89,8 @@ std::int64_t max_updated_elements(const spec::RunSpec& whole) {
 
 RepresentativeStages standing_stages(const spec::RunSpec& spec, bool builds_all) {
     const int stages = spec.parallel.stages;
-    const int step = builds_all ? 1 : std::max(1, stages / (min_planned_stages - 2));
+    const bool can_grow = spec.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
+    const int step = builds_all || can_grow ? 1 : std::max(1, stages / (min_planned_stages - 2));
     const auto layers = layers_by_stage(spec);
     const auto windowed = windowed_by_stage(spec);
     const auto states = spec::states_of_stages(spec);
@@ -97,7 +98,7 @@ RepresentativeStages standing_stages(const spec::RunSpec& spec, bool builds_all)
     for (int stage = 0; stage < stages; ++stage) {
         const std::size_t s = stage;
         // Between the first and the last stage, later stages need no more memory, unless they have more
-        // layers, other windows, or states that keep more.
+        // layers, other windows, or states that keep more. Stages that defer weight products can need more.
         const std::size_t before = found.built.empty() ? 0 : found.built.back();
         if (stage <= 1 || stage == stages - 1 || stage % step == 0 || layers[s] > layers[before] ||
             windowed[s] != windowed[before] || states[s] != states[before]) {

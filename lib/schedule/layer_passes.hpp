@@ -8,10 +8,12 @@
 namespace ziggurat::schedule {
 
 /// Forward of one decoder layer over one micro-batch, or its backward with the recomputation for it.
+///
+/// If weight products are deferred, the gradients of inputs and those of weights are two passes.
 struct LayerPass {
-    int first = -1;  ///< op
-    int last = -1;   ///< the op that writes the input of the next layer; may equal `first`
-    bool is_forward = true;
+    int first = -1;    ///< op
+    int last = -1;     ///< the op that writes the input of the next layer; may equal `first`
+    int forwards = 1;  ///< time of the pass by convention, as a multiple of that of forward: 2 for backward
 
     bool operator==(const LayerPass&) const = default;
 };

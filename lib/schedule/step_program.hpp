@@ -68,11 +68,12 @@ struct Op {
     std::int64_t row_begin = 0, row_end = 0;  ///< tokens of the micro-batch that the op covers, on this rank
     /// Columns of the output, which are rows of the weight, that the op covers; both 0: all.
     std::int64_t column_begin = 0, column_end = 0;
-    bool accumulate = false;  ///< gradients of parameters are added to the existing values
-    int chunk = -1;           ///< chunk of an update
-    int group = -1;           ///< collectives: index into Program::groups
-    int peer = -1;            ///< send, receive: index into the group
-    int tag = 0;              ///< send and receive match by (peers, tag)
+    bool accumulate = false;   ///< gradients of parameters are added to the existing values
+    bool is_deferred = false;  ///< a weight product in a slot Pass::backward_weight
+    int chunk = -1;            ///< chunk of an update
+    int group = -1;            ///< collectives: index into Program::groups
+    int peer = -1;             ///< send, receive: index into the group
+    int tag = 0;               ///< send and receive match by (peers, tag)
     spec::DType payload = spec::DType::f32;
     /// reduce_scatter, all_gather, all_reduce: each member's block of the vector, in member order, in bytes
     /// of the first operand's buffer. Blocks may be empty. all_to_all: of both buffers.

@@ -20,6 +20,7 @@
 #include "plan/report/memory_report.hpp"
 #include "plan/search/choose_depths.hpp"
 #include "plan/search/choose_homes.hpp"
+#include "plan/time_to_train.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -115,7 +116,7 @@ TEST_F(SystemDecks, LoadAsTheirFirstLinesSay) {
         }
         ++checked;
     }
-    EXPECT_GE(checked, 16);
+    EXPECT_GE(checked, 18);
 }
 
 /// Expects that the deck fits, and that it lacks memory of `tier` with `overrides`.
@@ -261,6 +262,19 @@ TEST_F(SystemDecks, EightyFourBillionFitStagesOfSmallDevices) {
     };
     expect_to_need(at({}), at({"parallel.pipeline={stages: 1}", "train.global_batch=128"}),
                    spec::Tier::device);
+}
+
+TEST_F(SystemDecks, GradientsOfWeightsFillTheWaitsOfThirtyTwoStages) {
+    const auto at = [&](const std::string& schedule) {
+        return load_for("zero-bubble-28b.yaml", "dgx-a100", 32, {"parallel.pipeline.schedule=" + schedule});
+    };
+    const auto ours = at("zero_bubble");
+    EXPECT_TRUE(plan::memory_report(ours.run, ours.machine).fits);
+    const auto in_turn = at("1f1b");
+    const auto seconds = plan::planned_step_seconds(ours.run, ours.machine);
+    const auto seconds_in_turn = plan::planned_step_seconds(in_turn.run, in_turn.machine);
+    ASSERT_TRUE(seconds && seconds_in_turn);
+    EXPECT_NEAR(*seconds_in_turn / *seconds, 1.18, 0.02);
 }
 
 }  // namespace

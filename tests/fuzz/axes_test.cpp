@@ -219,6 +219,19 @@ const layout::Phase& phase_of(const Op& op, const schedule::ModelLayout& model) 
     return model.table.units[static_cast<std::size_t>(op.unit)].phases[static_cast<std::size_t>(op.phase)];
 }
 
+/// Makes each deferred weight product of `to` read what the same product of micro-batch `from` reads.
+bool read_another_microbatch(Program& program, int from, int to) {
+    return spoil_all(
+        program, [&](const Op& op) { return op.is_deferred && op.microbatch == to; },
+        [&](Op& op) {
+            const auto of_from = std::ranges::find_if(program.ops, [&](const Op& other) {
+                return other.is_deferred && other.microbatch == from && other.unit == op.unit &&
+                       other.phase == op.phase && other.segment == op.segment;
+            });
+            op.reads = of_from->reads;
+        });
+}
+
 constexpr std::array bugs = {
     AxesBug{"ASumOverTheTensorAxisIsMissing",
             [](Program& program, const schedule::ModelLayout&) {
@@ -287,6 +300,17 @@ constexpr std::array bugs = {
                                run.offset += row;
                            }
                        });
+            }},
+    AxesBug{"AMicroBatchIsInWeightGradientsTwice",
+            [](Program& program, const schedule::ModelLayout&) {
+                return program.microbatches > 1 && read_another_microbatch(program, 0, 1);
+            }},
+    AxesBug{"GradientsAreSummedBeforeTheLastWeightProducts",
+            [](Program& program, const schedule::ModelLayout&) {
+                return spoil_all(
+                    program,
+                    [&](const Op& op) { return op.is_deferred && op.microbatch == program.microbatches - 1; },
+                    forget);
             }},
 };
 

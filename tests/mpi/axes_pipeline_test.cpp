@@ -71,6 +71,7 @@ std::vector<Layout> layouts() {
     constexpr auto gpipe = PipelineSchedule::gpipe;
     constexpr auto in_turn = PipelineSchedule::one_f_one_b;
     constexpr auto interleaved = PipelineSchedule::interleaved;
+    constexpr auto zero_bubble = PipelineSchedule::zero_bubble;
     return {
         {2, gpipe, 1, 1},
         {2, gpipe, 1, 5},
@@ -80,15 +81,18 @@ std::vector<Layout> layouts() {
         {2, interleaved, 2, 1},
         {2, interleaved, 2, 3},
         {2, interleaved, 2, 6},
+        {2, zero_bubble, 1, 3},
         {3, gpipe, 1, 4},
         {3, in_turn, 1, 2},
         {3, in_turn, 1, 7},
         {3, interleaved, 2, 2},
         {3, interleaved, 2, 5},
         {3, interleaved, 2, 6},
+        {3, zero_bubble, 1, 7},
         {5, gpipe, 1, 3},
         {5, in_turn, 1, 6},
         {5, interleaved, 2, 7},
+        {5, zero_bubble, 1, 7},
         {2, in_turn, 1, 3, 1, 2, 0},
         {2, in_turn, 1, 3, 1, 2, 1},
         {2, gpipe, 1, 3, 1, 2, 2},
@@ -96,6 +100,8 @@ std::vector<Layout> layouts() {
         {2, interleaved, 2, 3, 2, 1},
         {3, in_turn, 1, 2, 2, 1},
         {3, interleaved, 2, 4, 1, 2, 3},
+        {2, zero_bubble, 1, 3, 1, 2, 3},
+        {3, zero_bubble, 1, 4, 2, 1},
     };
 }
 

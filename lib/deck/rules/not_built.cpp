@@ -26,10 +26,6 @@ constexpr std::array features = {
             }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
-    Feature{"parallel.pipeline.schedule", "the zero_bubble schedule", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
-            }},
     Feature{"tiers.movement", "moving chunks to where there is room", everywhere,
             [](const RunSpec& run, const Values&) { return run.tiers.movement == spec::Movement::chunks; }},
     Feature{"train.lora.rank", "tiles together with adapters", everywhere,

@@ -37,6 +37,9 @@ Kernels norm_kernels(const OpOperands& use, PhaseKind kind, layout::NormKind nor
         kernels.push_back(
             {"sums of columns", 1, use.stored_or_added(Role::d_gain) + use.stored_or_added(Role::d_bias)});
     }
+    if (use.sums_apart(Role::d_input)) {
+        kernels.push_back({"dropout_backward", 1, 2 * use.written(Role::d_input)});
+    }
     if (use.writes(Role::d_branch)) {
         kernels.push_back({"dropout_backward", 1, use.written(Role::d_input) + use.written(Role::d_branch)});
     }

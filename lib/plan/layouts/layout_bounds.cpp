@@ -82,8 +82,11 @@ double LayoutBounds::slot_seconds(const LayoutChoice& choice,
     const double max_layers_of_stage = std::ceil(layers / stages);
     const double slowest =
         choice.stages == 1 ? share : std::max(share, max_layers_of_stage * work.layer.sum());
-    // A micro-batch passes all other stages before and after the slowest one works; chunks shorten it.
-    const double bubble = std::max(0.0, layers - max_layers_of_stage) * work.layer.sum() / choice.chunks;
+    // A micro-batch passes all other stages before and after the slowest one works; chunks shorten it. With
+    // zero_bubble, gradients of weights, at most half of backward, can fill the time after it two times.
+    const bool fills = spec_.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
+    const double others = fills ? work.layer.forward : work.layer.sum();
+    const double bubble = std::max(0.0, layers - max_layers_of_stage) * others / choice.chunks;
     return micro_batches * slowest + bubble;
 }
 
@@ -149,7 +152,12 @@ std::vector<StageSlots> LayoutBounds::slots_of(const LayoutChoice& choice, const
         for (std::size_t at = stage; at < layers.size(); at += num_stages) {
             count += static_cast<double>(layers[at]);
         }
-        stages[stage].others = exposed_seconds(run, count, static_cast<int>(stage), stages[stage]);
+        auto& slots = stages[stage];
+        slots.others = exposed_seconds(run, count, static_cast<int>(stage), slots);
+        if (schedule::defers_weight_products(run.parallel.pipeline_schedule, static_cast<int>(stage))) {
+            slots.backward.front() /= 2;  // at most half of backward can be deferred
+            slots.backward_weight = slots.backward;
+        }
     }
     return stages;
 }

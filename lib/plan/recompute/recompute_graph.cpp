@@ -52,7 +52,7 @@ std::int64_t micro_batches_in_flight(const spec::RunSpec& spec, int stage) {
     std::int64_t now = 0;
     std::int64_t max = 0;
     for (const auto& slot : order) {
-        now += slot.pass == forward ? 1 : slot.pass == backward_weight ? 0 : -1;
+        now += slot.pass == forward ? 1 : slot.pass == backward_input ? 0 : -1;
         max = std::max(max, now);
     }
     return (max + parallel.chunks_per_stage - 1) / parallel.chunks_per_stage;

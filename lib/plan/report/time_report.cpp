@@ -87,9 +87,10 @@ std::string json_of(const PlannedStageTime& stage) {
     const auto& slots = stage.time.slots;
     return fmt::format(
         "{{\"stage\": {}, \"others_s\": {:.9g}, \"idle_s\": {:.9g}, \"forward_s\": [{:.9g}], \"backward_s\": "
-        "[{:.9g}], \"lanes\": {}, \"path\": {}}}",
+        "[{:.9g}], \"backward_weight_s\": [{:.9g}], \"lanes\": {}, \"path\": {}}}",
         stage.stage, slots.others, stage.idle_seconds, fmt::join(slots.forward, ", "),
-        fmt::join(slots.backward, ", "), json_of(stage.time.lanes), json_of(stage.time.path));
+        fmt::join(slots.backward, ", "), fmt::join(slots.backward_weight, ", "), json_of(stage.time.lanes),
+        json_of(stage.time.path));
 }
 
 /// Returns the shares of the critical path, with or without the work that each part hides.

@@ -68,6 +68,7 @@ double practicality(const spec::RunSpec& spec, const spec::MachineSpec& machine,
 ///      "practicality": share, "bubble": share,
 ///      "works": [{"work": name, "path_s": s, "work_s": s, "hidden_s": s}],
 ///      "stages": [{"stage": n, "others_s": s, "idle_s": s, "forward_s": [s ...], "backward_s": [s ...],
+///                  "backward_weight_s": [s ...],
 ///                  "lanes": {name: s}, "path": {work: s}}]}
 std::string time_as_json(const PlannedTime& time,
                          const spec::RunSpec& spec,

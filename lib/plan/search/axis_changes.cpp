@@ -12,16 +12,11 @@
 #include "layout/stage_layers.hpp"
 #include "plan/layouts/axis_rules.hpp"
 #include "spec/layout_space.hpp"
+#include "spec/schedule_keyword.hpp"
 #include "spec/tile_rules.hpp"
 
 namespace ziggurat::plan {
 namespace {
-
-const char* name_of(spec::PipelineSchedule schedule) {
-    return schedule == spec::PipelineSchedule::gpipe         ? "gpipe"
-           : schedule == spec::PipelineSchedule::interleaved ? "interleaved"
-                                                             : "1f1b";
-}
 
 bool may_begin_to_share_tokens(const spec::RunSpec& spec) {
     return !spec.parallel.sequence && spec::can_share_tokens(spec, spec.parallel.tensor);
@@ -123,7 +118,7 @@ std::optional<DeckEdit> with_axes(const spec::RunSpec& spec, int tensor, int sta
         }
         parallel.stage_layers.clear();
         made.overrides += fmt::format(" 'parallel.pipeline={{stages: {}, schedule: {}{}}}'", parallel.stages,
-                                      name_of(parallel.pipeline_schedule),
+                                      spec::keyword_of(parallel.pipeline_schedule),
                                       parallel.chunks_per_stage > 1
                                           ? fmt::format(", chunks_per_stage: {}", parallel.chunks_per_stage)
                                           : "");

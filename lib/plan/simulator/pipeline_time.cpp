@@ -61,6 +61,11 @@ class PipelineRun {
     /// Runs the next slot of a stage; returns false if its input has not been computed yet.
     bool advance(std::size_t stage) {
         const auto& slot = orders_[stage][next_[stage]];
+        if (slot.pass == Slot::Pass::backward_weight) {
+            take(stage, free_[stage],
+                 stages_[stage].backward_weight.at(static_cast<std::size_t>(slot.chunk)));
+            return true;
+        }
         const auto at = virtual_stage(stage, slot);
         const bool is_forward = slot.pass == Slot::Pass::forward;
         const auto count = stages_.size();
@@ -77,13 +82,15 @@ class PipelineRun {
         }
         const auto& known = stages_[stage];
         const auto chunk = static_cast<std::size_t>(slot.chunk);
-        const double begin = std::max(free_[stage], ready);
-        const double end = begin + (is_forward ? known.forward : known.backward).at(chunk);
-        of(is_forward ? forward_ : backward_, at, slot) = end;
-        free_[stage] = end;
-        busy_[stage] += end - begin;
-        ++next_[stage];
+        take(stage, std::max(free_[stage], ready), (is_forward ? known.forward : known.backward).at(chunk));
+        of(is_forward ? forward_ : backward_, at, slot) = free_[stage];
         return true;
+    }
+
+    void take(std::size_t stage, double begin, double seconds) {
+        free_[stage] = begin + seconds;
+        busy_[stage] += seconds;
+        ++next_[stage];
     }
 
     const Pipeline& pipeline_;

@@ -11,9 +11,12 @@ namespace ziggurat::plan {
 struct StageSlots {
     std::vector<double> forward;   ///< by chunk: one micro-batch
     std::vector<double> backward;  ///< by chunk: one micro-batch, with recomputation
-    double others = 0;             ///< of a step, in addition to all slots: reduction, update, first fetches
-    double to_next = 0;            ///< of a message to the next virtual stage
-    double to_previous = 0;        ///< of a message to the previous virtual stage
+    /// By chunk: deferred gradients of weights of one micro-batch, which are not in `backward`; empty if the
+    /// stage does not defer them.
+    std::vector<double> backward_weight = {};
+    double others = 0;       ///< of a step, in addition to all slots: reduction, update, first fetches
+    double to_next = 0;      ///< of a message to the next virtual stage
+    double to_previous = 0;  ///< of a message to the previous virtual stage
 };
 
 struct PipelineTimes {

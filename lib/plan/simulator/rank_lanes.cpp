@@ -103,7 +103,7 @@ void RankLanes::hold_layers(double layer_forward) {
         return;
     }
     for (const auto& pass : schedule::layer_passes(*program_)) {
-        const double min = layer_forward * (pass.is_forward ? 1 : 2);
+        const double min = layer_forward * pass.forwards;
         if (pass.first == pass.last) {
             seconds_[index(pass.last)] += min;
         } else {

@@ -24,6 +24,9 @@ class SlotReader {
         }
         made_.forward.resize(model.chunk_units.size());
         made_.backward.resize(model.chunk_units.size());
+        if (std::ranges::any_of(program.ops, &schedule::Op::is_deferred)) {
+            made_.backward_weight.resize(model.chunk_units.size());
+        }
     }
 
     StageSlots read() {
@@ -31,17 +34,17 @@ class SlotReader {
             return read_by_layer();
         }
         find_ends();
-        std::map<std::pair<int, bool>, std::vector<double>> durations;
+        std::map<std::pair<int, Pass>, std::vector<double>> durations;
         double before = steps_.begin;
         for (const auto& [slot, end] : ends_) {
-            durations[{slot.chunk, slot.is_forward}].push_back(std::max(end - before, 0.0));
+            durations[{slot.chunk, slot.pass}].push_back(std::max(end - before, 0.0));
             before = std::max(end, before);
         }
         double of_slots = 0;
         for (const auto& [key, values] : durations) {
-            const auto [chunk, is_forward] = key;
+            const auto [chunk, pass] = key;
             const double each = lower_median(values);
-            (is_forward ? made_.forward : made_.backward).at(chunk) = each;
+            of(pass).at(chunk) = each;
             of_slots += each * static_cast<double>(values.size());
         }
         made_.others = std::max(steps_.step_seconds - of_slots, 0.0);
@@ -49,13 +52,13 @@ class SlotReader {
     }
 
   private:
-    struct SlotKey {
-        int microbatch = 0;
-        int chunk = 0;
-        bool is_forward = true;
+    using Pass = schedule::Slot::Pass;
 
-        bool operator==(const SlotKey&) const = default;
-    };
+    std::vector<double>& of(Pass pass) {
+        return pass == Pass::forward    ? made_.forward
+               : pass == Pass::backward ? made_.backward
+                                        : made_.backward_weight;
+    }
 
     StageSlots read_by_layer() {
         double forward_end = steps_.begin;
@@ -98,11 +101,15 @@ class SlotReader {
             if (op.direction != schedule::Direction::forward) {
                 has_turned.insert({op.microbatch, chunk});
             }
-            SlotKey key{op.microbatch, chunk, !has_turned.contains({op.microbatch, chunk})};
+            const bool is_backward = has_turned.contains({op.microbatch, chunk});
+            schedule::Slot key{op.is_deferred ? Pass::backward_weight
+                               : is_backward  ? Pass::backward
+                                              : Pass::forward,
+                               op.microbatch, chunk};
             const bool continues = !ends_.empty() && ends_.back().first == key;
-            if (key.is_forward && !continues && !has_begun.insert({op.microbatch, chunk}).second) {
+            if (key.pass == Pass::forward && !continues && !has_begun.insert({op.microbatch, chunk}).second) {
                 has_turned.insert({op.microbatch, chunk});
-                key.is_forward = false;
+                key.pass = Pass::backward;
             }
             const double end = steps_.times[steps_.step][0][i].end;
             if (ends_.empty() || ends_.back().first != key) {
@@ -115,7 +122,7 @@ class SlotReader {
     const Program& program_;
     const SimulatedSteps& steps_;
     std::vector<int> chunk_of_unit_;
-    std::vector<std::pair<SlotKey, double>> ends_;
+    std::vector<std::pair<schedule::Slot, double>> ends_;
     StageSlots made_;
 };
 

@@ -190,6 +190,10 @@ StageTime extended(const spec::RunSpec& spec,
         made.slots.forward[chunk] = line.at(few.slots.forward[chunk], more.slots.forward[chunk]);
         made.slots.backward[chunk] = line.at(few.slots.backward[chunk], more.slots.backward[chunk]);
     }
+    for (std::size_t chunk = 0; chunk < made.slots.backward_weight.size(); ++chunk) {
+        made.slots.backward_weight[chunk] =
+            line.at(few.slots.backward_weight.at(chunk), more.slots.backward_weight[chunk]);
+    }
     made.slots.others = line.at(few.slots.others, more.slots.others);
     const auto of_step = [&](const BuiltStage::Work& work) {
         return work.of_step(more.micro_batches, spec.train.micro_batches);
@@ -236,7 +240,7 @@ double computed_by_all(const BuiltStage& stage, const RepresentativeLayers& laye
 }
 
 void scale(StageTime& time, double factor) {
-    for (auto* seconds : {&time.slots.forward, &time.slots.backward}) {
+    for (auto* seconds : {&time.slots.forward, &time.slots.backward, &time.slots.backward_weight}) {
         for (auto& value : *seconds) {
             value *= factor;
         }

@@ -87,8 +87,8 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
 /// - Gradients of values are transient. Phases share them where GradientRule allows it.
 /// - A micro-batch's tensors (BatchTensor), step_inputs, update_inputs and exact sums are the host's buffers
 ///   (Program::trainer_buffers). control_pass replaces them by device copies in ops of the device.
-/// - With slots backward_input and backward_weight, the weight products whose operands nothing
-///   overwrites move to the latter.
+/// - With slots backward_input and backward_weight, the weight products of layers move to the latter. Later
+///   sums with a gradient that such a product reads are formed in another buffer.
 /// - With Variant::cached, each attention phase has a persistent buffer with the keys and values of `cached`.
 ///
 /// \param cached  see CachedPass; for Variant::cached only

@@ -25,7 +25,12 @@ PlacedValue PhaseWriter::d_output(UnitId unit, int phase, int microbatch) {
     return {buffer, wanted, position.is_stream && buffer == position.buffer};
 }
 
-/// Returns the buffer of the gradient to which `op` adds, and which it then reads.
+BufferId PhaseWriter::sum_buffer(
+    BufferId total, UnitId unit, int value, Placement placement, int microbatch) {
+    return read_by_deferred_.contains(total) ? gradient_buffer(unit, value, placement, microbatch) : total;
+}
+
+/// Returns the buffer of the gradient that `op` writes, and adds the read of the one to which it adds.
 ///
 /// It is the gradient of the sum for residual_norm, otherwise of the input. If no later reader has left one,
 /// that of the stream starts with zeros. That of a branch has no other summand, so `op` writes it.
@@ -49,12 +54,14 @@ BufferId PhaseWriter::d_stream(Op& op, const layout::Phase& phase) {
         add(std::move(zeros));
     }
     op.reads.push_back(whole(draft_.program, buffer, Role::d_input));
-    return buffer;
+    return sum_buffer(buffer, op.unit, value, input.wanted, op.microbatch);
 }
 
 /// Adds the gradient from an earlier reader of a value to the one that its later readers have left.
 void PhaseWriter::add_to_gradient(
-    UnitId unit, int phase, int microbatch, BufferId addend, const PlacedValue& total) {
+    UnitId unit, int phase, int microbatch, BufferId addend, PlacedValue& total) {
+    const int value = unit_of(unit).phases[phase].reads.front().value;
+    const BufferId sum = sum_buffer(total.buffer, unit, value, total.placement, microbatch);
     auto op = compute_op(unit, phase, microbatch, Direction::backward);
     op.label = label_of(unit, phase, Direction::backward, microbatch) + " sum";
     op.flops = 0;
@@ -64,8 +71,9 @@ void PhaseWriter::add_to_gradient(
     op.column_begin = op.column_end = 0;
     op.reads.push_back(whole(draft_.program, total.buffer, Role::d_input));
     op.reads.push_back(whole(draft_.program, addend, Role::d_addend));
-    op.writes.push_back(whole(draft_.program, total.buffer, Role::d_input));
+    op.writes.push_back(whole(draft_.program, sum, Role::d_input));
     add(std::move(op));
+    total.buffer = sum;
 }
 
 /// Records `buffer` as the gradient of the phase's input, in the placement of the value.
@@ -117,7 +125,9 @@ void PhaseWriter::add_weight_product(Op op,
     }
     op.reads.push_back(whole(draft_.program, d_y.buffer, Role::d_output));
     add_workspace(op, workspace_bytes);
-    if (is_deferring_ && !d_y.is_stream) {
+    if (is_deferring_) {
+        op.is_deferred = true;
+        read_by_deferred_.insert(d_y.buffer);
         deferred_[{op.microbatch, chunk_}].push_back(std::move(op));
     } else {
         add(std::move(op));
@@ -182,6 +192,7 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
             break;
         case GradientRule::in_place:
             d_x = d_y.buffer;
+            ZG_ENSURES(!read_by_deferred_.contains(d_x));
             op.reads.push_back(whole(program, d_x, Role::d_input));
             break;
         case GradientRule::add_in_place:

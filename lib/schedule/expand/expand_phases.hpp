@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -51,7 +52,7 @@ class PhaseWriter {
     /// Writes the head: forward, loss and, in training, backward. Returns the gradient of its input, or -1.
     BufferId head(UnitId unit, int microbatch, BufferId input);
 
-    /// Sets whether weight products that can wait are deferred.
+    /// Sets whether weight products of layers are deferred.
     void defer_weight_products(bool defer) { is_deferring_ = defer; }
     /// Appends the weight products that were deferred.
     void deferred_weight_products(int microbatch, int chunk);
@@ -116,8 +117,12 @@ class PhaseWriter {
     void add_weight_product(Op op, BufferId x, const PlacedValue& d_y, std::int64_t workspace_bytes);
     PlacedValue d_output(UnitId unit, int phase, int microbatch);
     BufferId d_stream(Op& op, const layout::Phase& phase);
+    /// Returns the buffer for a sum of the gradient in `total` and another one.
+    ///
+    /// It is `total`, or a new buffer if a deferred weight product reads `total`.
+    BufferId sum_buffer(BufferId total, UnitId unit, int value, layout::Placement placement, int microbatch);
     void leave_gradient(UnitId unit, int phase, int microbatch, BufferId buffer);
-    void add_to_gradient(UnitId unit, int phase, int microbatch, BufferId addend, const PlacedValue& total);
+    void add_to_gradient(UnitId unit, int phase, int microbatch, BufferId addend, PlacedValue& total);
 
     // expand_tiles.cpp: tiled phases
     void forward_tiles(UnitId unit, int phase, int microbatch);
@@ -203,6 +208,7 @@ class PhaseWriter {
     bool is_deferring_ = false;
     int chunk_ = 0;
     std::map<std::pair<int, int>, std::vector<Op>> deferred_;  // (micro-batch, chunk) -> ops
+    std::set<BufferId> read_by_deferred_;  ///< gradients that must not change before their slot
 };
 
 }  // namespace ziggurat::schedule

@@ -64,7 +64,11 @@ std::vector<Slot> interleaved(int stage, int stages, int chunks, int microbatche
 /// Returns 1F1B with deferred weight gradients, which fill the time in which a stage would wait.
 ///
 /// Stages nearer to the end defer them longer. At most `stages` micro-batches hold activations on any stage.
+/// No stage waits for the first one's backward, so it does not defer them.
 std::vector<Slot> zero_bubble(int stage, int stages, int microbatches) {
+    if (!defers_weight_products(spec::PipelineSchedule::zero_bubble, stage)) {
+        return one_forward_one_backward(stage, stages, microbatches);
+    }
     std::vector<Slot> order;
     int weights_done = 0;
     for (auto slot : one_forward_one_backward(stage, stages, microbatches)) {
@@ -85,6 +89,10 @@ std::vector<Slot> zero_bubble(int stage, int stages, int microbatches) {
 }
 
 }  // namespace
+
+bool defers_weight_products(spec::PipelineSchedule schedule, int stage) {
+    return schedule == spec::PipelineSchedule::zero_bubble && stage > 0;
+}
 
 std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage) {
     ZG_EXPECTS(0 <= stage && stage < pipeline.stages);

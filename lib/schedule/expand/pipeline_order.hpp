@@ -31,6 +31,9 @@ struct Pipeline {
     int microbatches = 1;
 };
 
+/// True if the stage has slots backward_input and backward_weight instead of backward.
+bool defers_weight_products(spec::PipelineSchedule schedule, int stage);
+
 /// Returns the slots of `stage`.
 ///
 /// In every schedule, backward (of weights) processes the micro-batches of a chunk in ascending order. The

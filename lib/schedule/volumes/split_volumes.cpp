@@ -111,7 +111,7 @@ std::int64_t bytes_that_wait(const spec::RunSpec& spec,
                              const std::vector<UnitId>& units,
                              int last_layer) {
     const bool waits =
-        spec.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble &&
+        defers_weight_products(spec.parallel.pipeline_schedule, model.stage) &&
         std::ranges::any_of(units, [&](UnitId unit) {
             return unit < last_layer && model.runs_backward(unit) && has_ops_for_inputs(model, unit);
         });

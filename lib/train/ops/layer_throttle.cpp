@@ -35,13 +35,13 @@ void LayerThrottle::hold_layers(const schedule::Program& program,
     if (min_ns_ == 0) {
         return;
     }
-    for (const auto& [first, last, is_forward] : schedule::layer_passes(program)) {
+    for (const auto& [first, last, forwards] : schedule::layer_passes(program)) {
         const std::size_t lane = program.ops[first].lane;
         const auto stream = streams.empty() ? device::Stream{1} : streams.at(lane);
         auto& begin = actions.at(first);
         auto& end = actions.at(last);
         ZG_EXPECTS(!begin.may_begin && !end.may_begin);
-        passes_.push_back({.min_ns = is_forward ? min_ns_ : 2 * min_ns_, .begun = device::Event{stream}});
+        passes_.push_back({.min_ns = forwards * min_ns_, .begun = device::Event{stream}});
         auto* pass = &passes_.back();
         const auto begins = [pass, stream] {
             pass->begun.record(stream);

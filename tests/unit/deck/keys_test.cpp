@@ -208,7 +208,7 @@ std::map<std::string, Case> cases() {
          changed("parallel.context.kind", "ulysses", "ring", {"parallel.context.degree=2"})},
         {"parallel.pipeline.stages", set_to("parallel.pipeline.stages", "2")},
         {"parallel.pipeline.schedule",
-         set_to("parallel.pipeline.schedule", "gpipe", {"parallel.pipeline.stages=2"})},
+         set_to("parallel.pipeline.schedule", "zero_bubble", {"parallel.pipeline.stages=2"})},
         {"parallel.pipeline.chunks_per_stage",
          changed("parallel.pipeline.chunks_per_stage", "2", "3",
                  {"parallel.pipeline.stages=2", "parallel.pipeline.schedule=interleaved", "model.layers=6"})},

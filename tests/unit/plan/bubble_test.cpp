@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "plan/time_to_train.hpp"
@@ -35,8 +37,7 @@ class Timeline {
                 rank.lanes[static_cast<std::size_t>(program.ops[op].lane)].push_back(op);
             }
             for (const auto& pass : schedule::layer_passes(program)) {
-                rank.seconds[static_cast<std::size_t>(pass.last)] =
-                    pass.is_forward ? forward_seconds : 2 * forward_seconds;
+                rank.seconds[static_cast<std::size_t>(pass.last)] = pass.forwards * forward_seconds;
             }
         }
         for (bool moved = true; moved;) {
@@ -127,12 +128,16 @@ spec::RunSpec staged(int stages, int chunks, std::int64_t microbatches, spec::Pi
 }
 
 /// Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
-/// Megatron-LM", 2021, section 2.2: (p - 1) / m, interleaved (p - 1) / (v m).
+/// Megatron-LM", 2021, section 2.2: (p - 1) / m, interleaved (p - 1) / (v m). Qi et al., "Zero Bubble
+/// Pipeline Parallelism", 2023, table 2: (p - 1)(F + B - W), a third of F + B + W if all three are equal.
 TEST(Bubble, IsThatOfTheory) {
-    for (const auto& [schedule, chunks, microbatches] : {std::tuple{spec::PipelineSchedule::gpipe, 1, 8},
-                                                         {spec::PipelineSchedule::one_f_one_b, 1, 8},
-                                                         {spec::PipelineSchedule::one_f_one_b, 1, 5},
-                                                         {spec::PipelineSchedule::interleaved, 2, 8}}) {
+    for (const auto& [schedule, parts, microbatches] : {std::tuple{spec::PipelineSchedule::gpipe, 1, 8},
+                                                        {spec::PipelineSchedule::one_f_one_b, 1, 8},
+                                                        {spec::PipelineSchedule::one_f_one_b, 1, 5},
+                                                        {spec::PipelineSchedule::zero_bubble, 3, 4},
+                                                        {spec::PipelineSchedule::zero_bubble, 3, 9},
+                                                        {spec::PipelineSchedule::interleaved, 2, 8}}) {
+        const int chunks = schedule == spec::PipelineSchedule::interleaved ? parts : 1;
         const auto run = staged(4, chunks, microbatches, schedule);
         std::vector<Program> programs;
         for (int rank = 0; rank < run.parallel.ranks; ++rank) {
@@ -142,24 +147,74 @@ TEST(Bubble, IsThatOfTheory) {
         const Timeline timeline{programs};
 
         ASSERT_TRUE(timeline.is_done());
-        EXPECT_NEAR(timeline.bubble(), 3.0 / (chunks * microbatches), 1e-9) << chunks << " " << microbatches;
+        EXPECT_NEAR(timeline.bubble(), 3.0 / (parts * microbatches), 1e-9) << parts << " " << microbatches;
     }
 }
 
 TEST(Bubble, IsInThePlannedStep) {
     spec::MachineSpec machine;
     machine.device_flops = 1e15;
-    for (const int chunks : {1, 2}) {
-        auto run =
-            staged(4, chunks, 8,
-                   chunks == 1 ? spec::PipelineSchedule::one_f_one_b : spec::PipelineSchedule::interleaved);
+    for (const auto& [schedule, parts] : {std::pair{spec::PipelineSchedule::one_f_one_b, 1},
+                                          {spec::PipelineSchedule::zero_bubble, 3},
+                                          {spec::PipelineSchedule::interleaved, 2}}) {
+        auto run = staged(4, schedule == spec::PipelineSchedule::interleaved ? parts : 1, 8, schedule);
         run.debug.throttle.compute = forward_seconds;
 
         const auto planned = planned_step_seconds(run, machine);
 
         ASSERT_TRUE(planned);
         const double computed = 2 * 8 * 3 * forward_seconds;  // two layers, eight micro-batches
-        EXPECT_NEAR(*planned, computed * (1 + 3.0 / (chunks * 8)), 0.02 * computed) << chunks;
+        EXPECT_NEAR(*planned, computed * (1 + 3.0 / (parts * 8)), 0.02 * computed) << parts;
+    }
+}
+
+/// Returns the maximum number of micro-batches that have saved activations at the same time.
+///
+/// A received input counts when forward begins to read it.
+int max_microbatches_kept(const Program& program) {
+    std::map<int, std::pair<std::size_t, std::size_t>> lives;  // by buffer: first and last use
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        if (program.ops[i].kind != OpKind::compute) {
+            continue;
+        }
+        for (const auto& operand : program.ops[i].writes) {
+            lives.try_emplace(operand.buffer, i, i);
+        }
+        for (const auto& operand : program.ops[i].reads) {
+            lives.try_emplace(operand.buffer, i, i).first->second.second = i;
+        }
+    }
+    std::size_t max = 0;
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        std::set<int> kept;
+        for (const auto& [buffer, life] : lives) {
+            const auto& described = program.buffer(buffer);
+            if (described.consumer == schedule::MemoryCategory::activations && life.first <= i &&
+                i < life.second) {
+                kept.insert(described.microbatch);
+            }
+        }
+        max = std::max(max, kept.size());
+    }
+    return static_cast<int>(max);
+}
+
+/// Source: Qi et al., 2023, section 3.1: ZB-H1 keeps at most the p micro-batches of 1F1B's first stage.
+TEST(ZeroBubble, KeepsActivationsOfAsManyMicroBatchesAsThereAreStages) {
+    for (const auto kind : {spec::RecomputeKind::none, spec::RecomputeKind::full}) {
+        for (const int microbatches : {2, 3, 7}) {
+            auto run = staged(3, 1, microbatches, spec::PipelineSchedule::zero_bubble);
+            run.recompute.kind = kind;
+            for (int rank = 0; rank < run.parallel.ranks; ++rank) {
+                const auto program = schedule::build_program(run, rank, schedule::Variant::train);
+                const auto kept = max_microbatches_kept(program);
+                EXPECT_LE(kept, std::min(3, microbatches))
+                    << "stage " << rank << ", " << microbatches << " micro-batches";
+                if (kind == spec::RecomputeKind::none) {
+                    EXPECT_EQ(kept, std::min(3, microbatches)) << "stage " << rank;
+                }
+            }
+        }
     }
 }
 

@@ -260,5 +260,23 @@ TEST(ClosedForms, HoldTheBubblesOfSchedules) {
     }
 }
 
+/// Source: Qi et al., "Zero Bubble Pipeline Parallelism", 2023, table 2 (ZB-H1).
+///
+/// Stages wait (p - 1)(F + B - W) instead of (p - 1)(F + B + W), if W is at most B.
+TEST(ClosedForms, HoldTheBubbleOfDeferredWeightGradients) {
+    using Seconds = std::tuple<double, double, double>;
+    for (const int p : {2, 4, 8}) {
+        for (const int m : {p, 2 * p + 1, 64}) {
+            for (const auto& [f, b, w] : {Seconds{1, 1, 1}, {1, 1.25, 0.75}, {1, 2, 1}, {3, 3, 0}}) {
+                std::vector<StageSlots> slots(p, {.forward = {f}, .backward = {b}, .backward_weight = {w}});
+                slots.front() = {.forward = {f}, .backward = {b + w}};
+                const auto times = pipeline_times({spec::PipelineSchedule::zero_bubble, p, 1, m}, slots);
+                EXPECT_NEAR(times.step_seconds, m * (f + b + w) + (p - 1) * (f + b - w), 1e-9)
+                    << p << " stages, " << m << " micro-batches";
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace ziggurat::plan

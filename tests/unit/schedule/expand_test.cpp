@@ -506,17 +506,35 @@ TEST(Expand, MovesWeightProductsToTheirSlotUnderZeroBubble) {
     spec.model.layers = 2;
     spec.parallel.stages = spec.parallel.ranks = 2;
     spec.parallel.pipeline_schedule = spec::PipelineSchedule::zero_bubble;
-    const auto all = labels(expanded(spec, 0));
+    const auto program = expanded(spec, 1);
     const auto position = [&](const std::string& label) {
-        return std::find(all.begin(), all.end(), label) - all.begin();
+        const int index = test::index_of(program, label);
+        EXPECT_GE(index, 0) << label;
+        return index;
     };
 
-    // Readers of the residual stream's gradient cannot wait, because later ops add to it.
-    EXPECT_GT(position("layers.0.mlp_in backward_weight 0"), position("layers.0.attn_norm backward 0"));
-    EXPECT_GT(position("layers.0.qkv backward_weight 0"), position("layers.0.attn_norm backward 0"));
-    EXPECT_LT(position("layers.0.mlp_out backward_weight 0"), position("layers.0.mlp_norm backward 0"));
-    EXPECT_LT(position("layers.0.projection backward_weight 0"), position("layers.0.attn_norm backward 0"));
-    EXPECT_LT(position("layers.0.qkv backward_weight 0"), std::ssize(all));
+    for (const char* product : {"mlp_in", "mlp_out", "projection", "qkv"}) {
+        const auto label = std::string{"layers.1."} + product + " backward_weight 0";
+        EXPECT_GT(position(label), position("send backward 0 to stage 0")) << label;
+        EXPECT_TRUE(op_of(program, label).is_deferred) << label;
+    }
+    EXPECT_LT(position("head.logits backward_weight 0 rows 0"), position("layers.1.mlp_out backward_input 0"))
+        << "the head's gradients of logits are not kept";
+    // Later ops do not add to the gradient of the residual stream that a deferred product reads.
+    const auto& read = operands(program, op_of(program, "layers.1.mlp_out backward_weight 0").reads);
+    const auto& sum = op_of(program, "layers.1.mlp_norm backward 0");
+    EXPECT_NE(program.find_read(sum, Role::d_input)->buffer, program.find_write(sum, Role::d_input)->buffer)
+        << read;
+}
+
+TEST(Expand, DefersNoWeightProductsOnTheFirstStage) {
+    auto spec = test::small_spec("gpt2");
+    spec.model.layers = 2;
+    spec.parallel.stages = spec.parallel.ranks = 2;
+    const auto in_turn = labels(expanded(spec, 0));
+    spec.parallel.pipeline_schedule = spec::PipelineSchedule::zero_bubble;
+
+    EXPECT_EQ(labels(expanded(spec, 0)), in_turn);
 }
 
 TEST(Expand, CountsForwardAndTwiceAsManyFlopsBackward) {

@@ -78,7 +78,9 @@ int rounds_to_the_end(const Pipeline& pipeline, const Orders& orders) {
     return rounds - 1;
 }
 
-void expect_each_slot_once_and_sums_in_order(const Pipeline& pipeline, const std::vector<Slot>& order) {
+void expect_each_slot_once_and_sums_in_order(const Pipeline& pipeline,
+                                             int stage,
+                                             const std::vector<Slot>& order) {
     std::map<std::tuple<int, int, int>, int> count;
     std::map<std::pair<int, int>, int> last;
     for (const auto& slot : order) {
@@ -89,7 +91,7 @@ void expect_each_slot_once_and_sums_in_order(const Pipeline& pipeline, const std
             before = slot.microbatch;
         }
     }
-    const bool split = pipeline.schedule == spec::PipelineSchedule::zero_bubble;
+    const bool split = pipeline.schedule == spec::PipelineSchedule::zero_bubble && stage > 0;
     EXPECT_EQ(count.size(),
               static_cast<std::size_t>((split ? 3 : 2) * pipeline.microbatches * pipeline.chunks));
     EXPECT_TRUE(std::all_of(count.begin(), count.end(), [](const auto& c) { return c.second == 1; }));
@@ -104,8 +106,9 @@ TEST(PipelineOrder, NeverDeadlocksAndTakesEachSlotOnce) {
                 for (int microbatches = 1; microbatches <= 12; ++microbatches) {
                     const Pipeline pipeline{schedule, stages, chunks, microbatches};
                     const auto orders = all_stages(pipeline);
-                    for (const auto& order : orders) {
-                        expect_each_slot_once_and_sums_in_order(pipeline, order);
+                    for (int stage = 0; stage < stages; ++stage) {
+                        expect_each_slot_once_and_sums_in_order(pipeline, stage,
+                                                                orders[static_cast<std::size_t>(stage)]);
                     }
                     EXPECT_GT(rounds_to_the_end(pipeline, orders), 0)
                         << "schedule " << static_cast<int>(schedule) << ", " << stages << " stages, "

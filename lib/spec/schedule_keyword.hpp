@@ -1,0 +1,24 @@
+/// Keyword of a pipeline schedule in decks.
+#pragma once
+
+#include <stdexcept>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::spec {
+
+constexpr const char* keyword_of(PipelineSchedule schedule) {
+    switch (schedule) {
+        case PipelineSchedule::gpipe:
+            return "gpipe";
+        case PipelineSchedule::one_f_one_b:
+            return "1f1b";
+        case PipelineSchedule::interleaved:
+            return "interleaved";
+        case PipelineSchedule::zero_bubble:
+            return "zero_bubble";
+    }
+    throw std::invalid_argument{"no PipelineSchedule"};
+}
+
+}  // namespace ziggurat::spec
