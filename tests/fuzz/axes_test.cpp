@@ -3,7 +3,7 @@
 ///
 /// Runs ZIGGURAT_FUZZ decks, from seed ZIGGURAT_FUZZ_SEED on. A failing deck is printed in a form that
 /// `ziggurat train` accepts in the root of the sources. Further tests plant bugs of these axes in the
-/// programs of twenty such decks: each bug must change at least one of them.
+/// programs of forty such decks: each bug must change at least one of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -353,7 +353,7 @@ std::string first_difference(const std::vector<RandomDeck>& decks, const AxesBug
 
 TEST_P(AxesBugs, AreSeen) {
     const NvmeFolder nvme;
-    const auto difference = first_difference(random_decks(20, nvme.path()), GetParam());
+    const auto difference = first_difference(random_decks(40, nvme.path()), GetParam());
     EXPECT_NE(difference, "");
     if (world().rank() == 0) {
         std::cout << difference << '\n';

@@ -129,8 +129,9 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
     if (degrees.context > 1) {
         deck.set("context", fmt::format("{{degree: {}, kind: ulysses}}", degrees.context));
     }
-    const auto schedule =
-        chunks > 1 ? "interleaved" : draw.one_of<std::string>({"gpipe", "1f1b", "zero_bubble"});
+    const auto schedule = chunks > 1
+                              ? "interleaved"
+                              : draw.one_of<std::string>({"gpipe", "1f1b", "zero_bubble", "zero_bubble"});
     const auto each = degrees.stages > 1 && draw.chance(0.4)
                           ? ", each: " + drawn_stages(draw, degrees.stages, chunks, layers)
                           : std::string{};
