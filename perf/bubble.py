@@ -2,11 +2,12 @@
 """Runs four stages whose layers all take as long, and prints what stages wait for each other as a share of what one
 computes, as traced, beside the theory.
 
-  perf/bubble.py [--schedules gpipe,1f1b,zero_bubble,interleaved]
+  perf/bubble.py [--schedules gpipe,1f1b,zero_bubble,zero_bubble_v,interleaved]
 
 Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", 2021,
 section 2.2: (p - 1) / m with p stages and m micro-batches, (p - 1) / (v m) with v chunks a stage. Qi et al., "Zero Bubble
-Pipeline Parallelism", 2023, table 2: (p - 1)(F + B - W), a third of 1F1B's if forward and the halves of backward take as long.
+Pipeline Parallelism", 2023, table 2: (p - 1)(F + B - W), a third of 1F1B's if forward and the halves of backward take as long;
+zero_bubble_v waits only for the first forward of half of the layers.
 
 Layers sleep for most of their time (debug.throttle, perf/bubble.yaml), so that four ranks need hardly a core. A step lasts
 from the begin of its first layer to the end of its last one, on whichever stages; the first step is not counted.
@@ -29,6 +30,8 @@ SCHEDULES = {  # the divisor of the bubble, and the deck's keys
     "gpipe": (1, {"parallel.pipeline.schedule": "gpipe"}),
     "1f1b": (1, {"parallel.pipeline.schedule": "1f1b"}),
     "zero_bubble": (3, {"parallel.pipeline.schedule": "zero_bubble"}),
+    "zero_bubble_v": (6, {"parallel.pipeline.schedule": "zero_bubble_v",
+                          "parallel.pipeline.each": "[" + ", ".join(["{layers: [1, 1]}"] * STAGES) + "]"}),
     "interleaved": (2, {"parallel.pipeline.schedule": "interleaved", "parallel.pipeline.chunks_per_stage": 2,
                         "parallel.pipeline.each": "[" + ", ".join(["{layers: [1, 1]}"] * STAGES) + "]"}),
 }

@@ -85,7 +85,8 @@ std::string describe_axes(const spec::Parallel& parallel) {
         text += parallel.sequence ? "; sequence on" : "; sequence off";
     }
     if (parallel.stages > 1) {
-        text += std::string{"; schedule "} + spec::keyword_of(parallel.pipeline_schedule);
+        text += std::string{"; schedule "} +
+                spec::keyword_of(parallel.pipeline_schedule, parallel.chunks_per_stage);
         text += parallel.chunks_per_stage > 1
                     ? ", " + std::to_string(parallel.chunks_per_stage) + " chunks a stage"
                     : "";

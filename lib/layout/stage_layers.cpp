@@ -8,6 +8,7 @@
 
 #include "base/contract.hpp"
 #include "layout/counts.hpp"
+#include "spec/virtual_stages.hpp"
 
 namespace ziggurat::layout {
 namespace {
@@ -112,11 +113,12 @@ std::vector<std::int64_t> spread_layers(Costs layers, std::int64_t head, int sta
     return counts;
 }
 
-std::vector<std::int64_t> spread_layers_over_chunks(Costs layers, std::int64_t head, int stages, int chunks) {
+std::vector<std::int64_t> spread_layers_over_chunks(
+    Costs layers, std::int64_t head, int stages, int chunks, bool turns_back) {
     ZG_EXPECTS(stages >= 1 && chunks >= 1 && std::ssize(layers) >= std::int64_t{stages} * chunks);
     const auto layer = std::max<std::int64_t>(1, sum(layers) / std::ssize(layers));
     std::vector<std::int64_t> besides(stages);
-    besides.back() = head;
+    besides[spec::stage_of(stages * chunks - 1, stages, turns_back)] = head;
     const auto of_stage = filled(besides, layer, std::ssize(layers), chunks);
     std::vector<std::int64_t> counts(stages * static_cast<std::size_t>(chunks));
     for (std::size_t stage = 0; stage < of_stage.size(); ++stage) {
@@ -124,7 +126,9 @@ std::vector<std::int64_t> spread_layers_over_chunks(Costs layers, std::int64_t h
         of_chunks.back() = besides[stage];
         const auto of_chunk = filled(of_chunks, layer, of_stage[stage], 1);
         for (std::size_t chunk = 0; chunk < of_chunk.size(); ++chunk) {
-            counts[chunk * of_stage.size() + stage] = of_chunk[chunk];
+            const auto v =
+                spec::virtual_stage(static_cast<int>(stage), static_cast<int>(chunk), stages, turns_back);
+            counts[v] = of_chunk[chunk];
         }
     }
     return counts;
@@ -142,7 +146,8 @@ std::vector<std::int64_t> stage_layers(const spec::RunSpec& run) {
     const Costs layers{costs.data() + 1, costs.size() - 2};
     return parallel.chunks_per_stage == 1
                ? spread_layers(layers, costs.back(), parallel.stages)
-               : spread_layers_over_chunks(layers, costs.back(), parallel.stages, parallel.chunks_per_stage);
+               : spread_layers_over_chunks(layers, costs.back(), parallel.stages, parallel.chunks_per_stage,
+                                           spec::turns_back(parallel));
 }
 
 }  // namespace ziggurat::layout

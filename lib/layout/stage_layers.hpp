@@ -15,7 +15,7 @@ namespace ziggurat::layout {
 /// backward and recomputation. The embedding is before the first layer and costs nothing. The head is after
 /// the last layer and costs its product with the vocabulary.
 ///
-/// Virtual stage v is a chunk of stage v % stages.
+/// spec::stage_of returns the stage of each virtual stage.
 ///
 /// \pre parallel.stages x parallel.chunks_per_stage <= model.layers
 std::vector<std::int64_t> stage_layers(const spec::RunSpec& run);
@@ -31,15 +31,13 @@ std::vector<std::int64_t> spread_layers(std::span<const std::int64_t> layers, st
 
 /// Returns the distribution for stages of several chunks.
 ///
-/// Stage v has the virtual stages v, v + stages, v + 2 stages and so on.
+/// \param turns_back  see spec::turns_back
 ///
 /// Minimizes the total cost of the most expensive stage, then the most expensive chunk of each stage. All
 /// layers count with their mean cost, because no stage has only consecutive layers.
 ///
 /// \pre stages x chunks <= layers.size()
-std::vector<std::int64_t> spread_layers_over_chunks(std::span<const std::int64_t> layers,
-                                                    std::int64_t head,
-                                                    int stages,
-                                                    int chunks);
+std::vector<std::int64_t> spread_layers_over_chunks(
+    std::span<const std::int64_t> layers, std::int64_t head, int stages, int chunks, bool turns_back = false);
 
 }  // namespace ziggurat::layout

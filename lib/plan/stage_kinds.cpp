@@ -10,6 +10,7 @@
 #include "schedule/model_layout.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
 #include "spec/stage_state.hpp"
+#include "spec/virtual_stages.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -20,10 +21,10 @@ std::vector<std::int64_t> windowed_by_stage(const spec::RunSpec& spec) {
     if (!layout::has_unequal_layers(spec)) {
         return windowed;
     }
-    std::size_t position = 0;
+    int position = 0;
     std::int64_t layer = 0;
     for (const auto of_chunk : layout::stage_layers(spec)) {
-        const auto stage = position++ % windowed.size();
+        const int stage = spec::stage_of(position++, spec.parallel);
         for (const auto end = layer + of_chunk; layer < end; ++layer) {
             windowed[stage] += layout::window_of_layer(spec.model, layer) > 0 ? 1 : 0;
         }
@@ -35,9 +36,9 @@ std::vector<std::int64_t> windowed_by_stage(const spec::RunSpec& spec) {
 
 std::vector<std::int64_t> layers_by_stage(const spec::RunSpec& spec) {
     std::vector<std::int64_t> layers(spec.parallel.stages);
-    std::size_t position = 0;
+    int position = 0;
     for (const auto of_chunk : layout::stage_layers(spec)) {
-        layers[position++ % layers.size()] += of_chunk;
+        layers[spec::stage_of(position++, spec.parallel)] += of_chunk;
     }
     return layers;
 }

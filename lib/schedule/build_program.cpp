@@ -30,20 +30,16 @@ namespace {
 
 /// Returns the slots of every stage.
 std::vector<std::vector<Slot>> slots_of(const spec::RunSpec& spec, Variant variant) {
+    if (variant == Variant::train) {
+        return pipeline_orders({spec.parallel.pipeline_schedule, spec.parallel.stages,
+                                spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)});
+    }
     std::vector<std::vector<Slot>> orders;
     for (int stage = 0; stage < spec.parallel.stages; ++stage) {
-        if (variant == Variant::publish) {
-            orders.emplace_back();
-            continue;
-        }
-        if (variant == Variant::train) {
-            orders.push_back(
-                pipeline_order({spec.parallel.pipeline_schedule, spec.parallel.stages,
-                                spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
-                               stage));
-            continue;
-        }
         orders.emplace_back();
+        if (variant == Variant::publish) {
+            continue;
+        }
         for (int chunk = 0; chunk < spec.parallel.chunks_per_stage; ++chunk) {
             orders.back().push_back({Slot::Pass::forward, 0, chunk});
         }
@@ -65,7 +61,7 @@ Program placed(const spec::RunSpec& run,
     const auto slots = slots_of(spec, variant);
     auto draft = expand(spec, model, variant, slots[model.stage], cached);
     draft.names_blocks = blocks == Blocks::named;
-    receives_pass(draft, slots, model.stage);
+    receives_pass(draft, slots, model);
     context_heads_pass(draft, spec, model);
     recompute_pass(draft, spec, model);
     fuse_gelu_pass(draft, spec, model);

@@ -66,20 +66,22 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
                 spec.data.seq / spec.parallel.context * (context_rank + 1)},
       stage{mesh.coordinate(Axis::pipeline, world_rank)},
       virtual_stages{spec.parallel.stages * spec.parallel.chunks_per_stage},
+      turns_back{spec::turns_back(spec.parallel)},
+      head_stage{spec::last_stage(spec.parallel)},
       chunk_units(spec.parallel.chunks_per_stage),
       is_tied{spec.model.tie_embeddings},
       tokens{spec.train.micro_batch * (spec.data.seq / spec.parallel.context)},
       element_bytes{spec::element_bytes(spec.precision.compute)},
       masters{layout::masters_of(spec)} {
     ZG_EXPECTS(spec.data.seq % spec.parallel.context == 0);
-    const auto stage_of = virtual_stage_of_units(spec, virtual_stages);
-    ZG_ENSURES(stage_of.size() == table.units.size());
+    const auto virtual_stage_of = virtual_stage_of_units(spec, virtual_stages);
+    ZG_ENSURES(virtual_stage_of.size() == table.units.size());
     for (std::size_t u = 0; u < table.units.size(); ++u) {
         flats.emplace_back(table.units[u], tensor(), spans.data);
         shards.emplace_back(flats.back().trained_elements(), spans);
         frozen_shards.emplace_back(flats.back().frozen_elements(), spans, flats.back().trained_elements());
-        if (stage_of[u] % spec.parallel.stages == stage) {
-            const std::size_t chunk = stage_of[u] / spec.parallel.stages;
+        if (stage_of(virtual_stage_of[u]) == stage) {
+            const std::size_t chunk = virtual_stage_of[u] / spec.parallel.stages;
             chunk_units[chunk].push_back(static_cast<int>(u));
             units.push_back(static_cast<int>(u));
         }
@@ -93,8 +95,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
     if (trained != flats.end()) {
         depends_on_trained = phases_after_trained(table.units[first_trained_unit]);
     }
-    const bool has_head = stage_of.back() % spec.parallel.stages == stage;
-    if (has_head && spec.model.tie_embeddings && units.front() != 0) {
+    if (stage == head_stage && spec.model.tie_embeddings && units.front() != 0) {
         units.push_back(0);
     }
 }
@@ -131,7 +132,7 @@ bool ModelLayout::passes_gradient_on(UnitId unit, int phase) const {
 }
 
 bool ModelLayout::is_shared_by_stages(UnitId unit) const {
-    const bool has_other_half = is_tied && mesh.degree(Axis::pipeline) > 1;
+    const bool has_other_half = is_tied && head_stage != 0;
     return unit == 0 && has_other_half && table.units.front().parameters.front().is_trained;
 }
 
@@ -143,7 +144,7 @@ bool ModelLayout::counts(UnitId unit, int parameter) const {
 }
 
 bool ModelLayout::counts_losses() const {
-    return stage == mesh.degree(Axis::pipeline) - 1 && tensor_rank == 0;
+    return stage == head_stage && tensor_rank == 0;
 }
 
 std::vector<int> ModelLayout::slice_members(const layout::Parameter& parameter) const {

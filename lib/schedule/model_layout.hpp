@@ -13,6 +13,7 @@
 #include "layout/tiling.hpp"
 #include "layout/unit_id.hpp"
 #include "spec/run_spec.hpp"
+#include "spec/virtual_stages.hpp"
 
 namespace ziggurat::schedule {
 
@@ -21,7 +22,8 @@ using layout::UnitId;
 /// Layout of one rank. It is computed one time per rank; all builders and passes read it.
 ///
 /// A virtual stage is a contiguous range of units. Stage s of S holds the virtual stages s, s + S, s + 2S ...
-/// as its chunks 0, 1, 2 ... The embedding belongs to the first virtual stage, the head to the last.
+/// as its chunks 0, 1, 2 ..., or s and 2S - 1 - s (spec::turns_back). The embedding belongs to the first
+/// virtual stage, the head to the last.
 /// layout::stage_layers assigns the layers.
 struct ModelLayout {
     ModelLayout(const spec::RunSpec& spec, int rank);
@@ -41,6 +43,8 @@ struct ModelLayout {
     layout::ElementRange positions;  ///< of each sequence, that this rank has
     int stage = 0;
     int virtual_stages = 1;
+    bool turns_back = false;  ///< see spec::turns_back
+    int head_stage = 0;
     std::vector<std::vector<UnitId>> chunk_units;  ///< the units of each chunk of this stage
     /// Units whose state this rank holds, in order of first use. On the last of several stages, a tied head
     /// adds a copy of the embedding.
@@ -57,7 +61,11 @@ struct ModelLayout {
     layout::Masters masters = layout::Masters::none;
 
     /// Returns the index of a chunk's virtual stage in the model.
-    int virtual_stage(int chunk) const { return chunk * mesh.degree(spec::Axis::pipeline) + stage; }
+    int virtual_stage(int chunk) const {
+        return spec::virtual_stage(stage, chunk, mesh.degree(spec::Axis::pipeline), turns_back);
+    }
+    /// Returns the stage that has a virtual stage.
+    int stage_of(int v) const { return spec::stage_of(v, mesh.degree(spec::Axis::pipeline), turns_back); }
     /// True if trained parameters have an additional master copy.
     bool has_master() const { return masters != layout::Masters::none; }
     /// Returns the degree of the tensor axis.
@@ -88,7 +96,7 @@ struct ModelLayout {
     bool counts(UnitId unit, int parameter) const;
     /// True if the losses and targets of this rank's micro-batches count in sums over all ranks.
     ///
-    /// The last stage counts. Its tensor ranks compute the same losses, so only one of them counts.
+    /// The stage of the head counts. Its tensor ranks compute the same losses, so only one of them counts.
     bool counts_losses() const;
     /// Returns the world ranks of this rank's tensor axis that hold the same slice of `parameter`.
     ///

@@ -3,11 +3,11 @@
 
 #include <stdexcept>
 
-#include "spec/run_spec.hpp"
+#include "spec/virtual_stages.hpp"
 
 namespace ziggurat::spec {
 
-constexpr const char* keyword_of(PipelineSchedule schedule) {
+constexpr const char* keyword_of(PipelineSchedule schedule, int chunks) {
     switch (schedule) {
         case PipelineSchedule::gpipe:
             return "gpipe";
@@ -16,7 +16,7 @@ constexpr const char* keyword_of(PipelineSchedule schedule) {
         case PipelineSchedule::interleaved:
             return "interleaved";
         case PipelineSchedule::zero_bubble:
-            return "zero_bubble";
+            return turns_back(schedule, chunks) ? "zero_bubble_v" : "zero_bubble";
     }
     throw std::invalid_argument{"no PipelineSchedule"};
 }

@@ -82,6 +82,7 @@ std::vector<Layout> layouts() {
         {2, interleaved, 2, 3},
         {2, interleaved, 2, 6},
         {2, zero_bubble, 1, 3},
+        {2, zero_bubble, 2, 5},
         {3, gpipe, 1, 4},
         {3, in_turn, 1, 2},
         {3, in_turn, 1, 7},
@@ -89,6 +90,8 @@ std::vector<Layout> layouts() {
         {3, interleaved, 2, 5},
         {3, interleaved, 2, 6},
         {3, zero_bubble, 1, 7},
+        {3, zero_bubble, 2, 1},
+        {3, zero_bubble, 2, 6},
         {5, gpipe, 1, 3},
         {5, in_turn, 1, 6},
         {5, interleaved, 2, 7},
@@ -101,6 +104,7 @@ std::vector<Layout> layouts() {
         {3, in_turn, 1, 2, 2, 1},
         {3, interleaved, 2, 4, 1, 2, 3},
         {2, zero_bubble, 1, 3, 1, 2, 3},
+        {2, zero_bubble, 2, 3, 1, 2, 2},
         {3, zero_bubble, 1, 4, 2, 1},
     };
 }

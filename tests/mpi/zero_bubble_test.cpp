@@ -57,10 +57,19 @@ std::vector<Layout> layouts() {
     return found;
 }
 
+/// A family, and the chunks per stage with zero_bubble: 2 is zero_bubble_v.
+struct Case {
+    std::string family;
+    int chunks = 1;
+};
+
 /// Returns a run with layers of unequal numbers on the stages.
-RunSpec run_of(const std::string& family, const Layout& layout) {
+RunSpec run_of(const Case& tested, const Layout& layout) {
+    const auto& family = tested.family;
     auto run = test::tiny_run(family, layout.data, 2, layout.microbatches);
     run.model.layers = 2 * layout.stages + 1;
+    // With two chunks, both parts of a tied gradient are sums of one stage, in another order.
+    run.model.tie_embeddings = run.model.tie_embeddings && tested.chunks == 1;
     run.data.seq = layout.has_sequence ? 10 : 11;
     run.parallel.stages = layout.stages;
     run.parallel.tensor = layout.tensor;
@@ -166,7 +175,7 @@ std::vector<Setting> settings() {
     };
 }
 
-class ZeroBubble : public ::testing::TestWithParam<std::string> {};
+class ZeroBubble : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ZeroBubble, GivesTheBitsOf1F1B) {
     const test::ScratchFolder folder;
@@ -183,6 +192,7 @@ TEST_P(ZeroBubble, GivesTheBitsOf1F1B) {
             setting.apply(run);
             const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
             run.parallel.pipeline_schedule = spec::PipelineSchedule::zero_bubble;
+            run.parallel.chunks_per_stage = GetParam().chunks;
 
             const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing);
 
@@ -190,15 +200,24 @@ TEST_P(ZeroBubble, GivesTheBitsOf1F1B) {
             EXPECT_EQ(ours.norms, expected.norms);
             EXPECT_EQ(ours.weights_hash, expected.weights_hash);
             EXPECT_EQ(ours.average_hash, expected.average_hash);
-            EXPECT_EQ(ours.evaluated, expected.evaluated);
+            if (GetParam().chunks == 1) {  // otherwise another stage has the head
+                EXPECT_EQ(ours.evaluated, expected.evaluated);
+            }
         }
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families,
                          ZeroBubble,
-                         ::testing::Values("gpt2", "llama", "olmo2"),
-                         [](const auto& made) { return made.param; });
+                         ::testing::Values(Case{"gpt2", 1},
+                                           Case{"llama", 1},
+                                           Case{"olmo2", 1},
+                                           Case{"gpt2", 2},
+                                           Case{"llama", 2},
+                                           Case{"olmo2", 2}),
+                         [](const auto& made) {
+                             return made.param.family + (made.param.chunks == 2 ? "_v" : "");
+                         });
 
 }  // namespace
 }  // namespace ziggurat::train

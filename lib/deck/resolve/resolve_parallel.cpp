@@ -8,6 +8,7 @@
 #include "deck/resolve/resolve.hpp"
 #include "spec/data_ranks.hpp"
 #include "spec/layout_space.hpp"
+#include "spec/virtual_stages.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -20,10 +21,10 @@ spec::TensorMode tensor_mode(const std::string& keyword) {
 }
 
 spec::PipelineSchedule pipeline_schedule(const std::string& keyword) {
-    return keyword == "gpipe"         ? spec::PipelineSchedule::gpipe
-           : keyword == "interleaved" ? spec::PipelineSchedule::interleaved
-           : keyword == "zero_bubble" ? spec::PipelineSchedule::zero_bubble
-                                      : spec::PipelineSchedule::one_f_one_b;
+    return keyword == "gpipe"                   ? spec::PipelineSchedule::gpipe
+           : keyword == "interleaved"           ? spec::PipelineSchedule::interleaved
+           : keyword.starts_with("zero_bubble") ? spec::PipelineSchedule::zero_bubble
+                                                : spec::PipelineSchedule::one_f_one_b;
 }
 
 spec::Axis axis(const std::string& keyword) {
@@ -90,10 +91,8 @@ std::vector<std::int64_t> named_stage_layers(Resolution& resolution) {
         fits = fits && std::ssize(of_stage.back()) == parallel.chunks_per_stage;
     }
     std::vector<std::int64_t> layers;
-    for (int chunk = 0; fits && chunk < parallel.chunks_per_stage; ++chunk) {
-        for (const auto& chunks : of_stage) {
-            layers.push_back(chunks[chunk]);
-        }
+    for (int v = 0; fits && v < parallel.stages * parallel.chunks_per_stage; ++v) {
+        layers.push_back(of_stage[spec::stage_of(v, parallel)][v / parallel.stages]);
     }
     return layers;
 }
@@ -128,7 +127,11 @@ void resolve_parallel(Resolution& resolution) {
                                                                                   : spec::ContextKind::ring;
     parallel.stages = degree("parallel.pipeline.stages");
     parallel.pipeline_schedule = pipeline_schedule(values.keyword("parallel.pipeline.schedule"));
-    parallel.chunks_per_stage = degree("parallel.pipeline.chunks_per_stage");
+    constexpr const char* chunks = "parallel.pipeline.chunks_per_stage";
+    if (values.is_keyword("parallel.pipeline.schedule", "zero_bubble_v") && !values.is_written(chunks)) {
+        resolution.set_resolved_integer(chunks, 2, "zero_bubble_v has two chunks per stage");
+    }
+    parallel.chunks_per_stage = degree(chunks);
     parallel.stage_layers = named_stage_layers(resolution);
     parallel.order.clear();
     for (const std::string& keyword : values.as<std::vector<std::string>>("parallel.order")) {

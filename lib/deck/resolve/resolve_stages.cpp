@@ -14,6 +14,7 @@
 #include "spec/home_text.hpp"
 #include "spec/recompute_text.hpp"
 #include "spec/stage_state.hpp"
+#include "spec/virtual_stages.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -66,7 +67,7 @@ std::string layers_text(const spec::RunSpec& run, int stage) {
     const auto all = layout::stage_layers(run);
     std::vector<std::int64_t> layers;
     for (int chunk = 0; chunk < run.parallel.chunks_per_stage; ++chunk) {
-        layers.push_back(all[chunk * run.parallel.stages + stage]);
+        layers.push_back(all[spec::virtual_stage(stage, chunk, run.parallel)]);
     }
     return layers.size() == 1 ? fmt::format("{}", layers.front())
                               : fmt::format("[{}]", fmt::join(layers, ", "));

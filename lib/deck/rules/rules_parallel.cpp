@@ -155,6 +155,15 @@ void stages_have_layers(const Resolution& at) {
 
 void only_interleaved_has_chunks(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
+    if (at.values.is_keyword("parallel.pipeline.schedule", "zero_bubble_v")) {
+        if (parallel.chunks_per_stage != 2) {
+            at.found.error(
+                at.values.location("parallel.pipeline.chunks_per_stage"),
+                fmt::format("chunks_per_stage = {} with schedule zero_bubble_v", parallel.chunks_per_stage),
+                "each stage has one chunk on the path there and one on the path back", "Remove it.");
+        }
+        return;
+    }
     const bool is_interleaved = parallel.pipeline_schedule == spec::PipelineSchedule::interleaved;
     if (parallel.chunks_per_stage > 1 && !is_interleaved) {
         at.found.error(

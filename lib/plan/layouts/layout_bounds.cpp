@@ -10,6 +10,7 @@
 #include "plan/layouts/small_run.hpp"
 #include "plan/planned_time.hpp"
 #include "plan/simulator/stage_time.hpp"
+#include "spec/virtual_stages.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -110,7 +111,7 @@ double LayoutBounds::exposed_seconds(const spec::RunSpec& run,
     }
     double parameters = layers * static_cast<double>(parameters_.layer);
     parameters += stage == 0 ? static_cast<double>(parameters_.embedding) : 0;
-    parameters += stage == run.parallel.stages - 1 ? static_cast<double>(parameters_.head) : 0;
+    parameters += stage == spec::last_stage(run.parallel) ? static_cast<double>(parameters_.head) : 0;
     double passes = 0;
     for (std::size_t chunk = 0; chunk < slots.forward.size(); ++chunk) {
         passes += slots.forward[chunk] + slots.backward[chunk];
@@ -130,7 +131,7 @@ std::vector<StageSlots> LayoutBounds::slots_of(const LayoutChoice& choice, const
         static_cast<double>(trained_ == parameters_.total ? parameters_.layer : 0) / run.parallel.tensor;
     const double layer_backward = work.layer.backward + add_seconds(run, layer_parameters, rates_);
     for (std::size_t at = 0; at < layers.size(); ++at) {
-        auto& slots = stages[at % num_stages];
+        auto& slots = stages[spec::stage_of(static_cast<int>(at), run.parallel)];
         const auto count = static_cast<double>(layers[at]);
         auto forward = count * work.layer.forward;
         auto backward = count * layer_backward;
@@ -149,13 +150,16 @@ std::vector<StageSlots> LayoutBounds::slots_of(const LayoutChoice& choice, const
     }
     for (std::size_t stage = 0; stage < num_stages; ++stage) {
         double count = 0;
-        for (std::size_t at = stage; at < layers.size(); at += num_stages) {
-            count += static_cast<double>(layers[at]);
+        for (int chunk = 0; chunk < run.parallel.chunks_per_stage; ++chunk) {
+            count += static_cast<double>(
+                layers[spec::virtual_stage(static_cast<int>(stage), chunk, run.parallel)]);
         }
         auto& slots = stages[stage];
         slots.others = exposed_seconds(run, count, static_cast<int>(stage), slots);
-        if (schedule::defers_weight_products(run.parallel.pipeline_schedule, static_cast<int>(stage))) {
-            slots.backward.front() /= 2;  // at most half of backward can be deferred
+        if (schedule::defers_weight_products(run.parallel, static_cast<int>(stage))) {
+            for (auto& seconds : slots.backward) {
+                seconds /= 2;  // at most half of backward can be deferred
+            }
             slots.backward_weight = slots.backward;
         }
     }

@@ -11,6 +11,7 @@
 #include "schedule/place/place_buffers.hpp"
 #include "schedule/volumes/saved_activations.hpp"
 #include "spec/stage_state.hpp"
+#include "spec/virtual_stages.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -67,6 +68,9 @@ std::int64_t slots_in_flight(const spec::RunSpec& run, int stage) {
     const std::int64_t after = parallel.stages - 1 - stage;
     if (run.train.is_by_layer() || parallel.pipeline_schedule == spec::PipelineSchedule::gpipe) {
         return micro_batches;
+    }
+    if (spec::turns_back(parallel)) {
+        return 1;
     }
     if (parallel.chunks_per_stage == 1) {
         return std::min(after + 1, micro_batches);
@@ -142,10 +146,10 @@ const MemoryBounds::LayerCounts& MemoryBounds::layers_of(const spec::RunSpec& ru
     }
     const auto layers = layout::stage_layers(run);
     LayerCounts made{0, run.model.layers};
-    for (auto at = static_cast<std::size_t>(stage); at < layers.size();
-         at += static_cast<std::size_t>(parallel.stages)) {
-        made.of_stage += layers[at];
-        made.of_chunk = std::min(made.of_chunk, layers[at]);
+    for (int chunk = 0; chunk < parallel.chunks_per_stage; ++chunk) {
+        const auto of_chunk = layers[spec::virtual_stage(stage, chunk, parallel)];
+        made.of_stage += of_chunk;
+        made.of_chunk = std::min(made.of_chunk, of_chunk);
     }
     return known_counts_.emplace(key, made).first->second;
 }
@@ -184,7 +188,9 @@ std::int64_t MemoryBounds::device_bytes(const spec::RunSpec& run) {
     if (stages == 1) {
         return stage_bytes(run, Position::only, 0);
     }
-    return std::max(stage_bytes(run, Position::first, 0), stage_bytes(run, Position::last, stages - 1));
+    const auto first = stage_bytes(run, Position::first, 0);
+    return spec::turns_back(run.parallel) ? first
+                                          : std::max(first, stage_bytes(run, Position::last, stages - 1));
 }
 
 }  // namespace ziggurat::plan

@@ -14,6 +14,7 @@
 #include "spec/layout_space.hpp"
 #include "spec/schedule_keyword.hpp"
 #include "spec/tile_rules.hpp"
+#include "spec/virtual_stages.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -35,10 +36,10 @@ DeckEdit sharing_tokens(DeckEdit from) {
 /// Returns the layers of a pipeline in the form of a deck.
 std::string write_layers(const spec::Parallel& parallel) {
     std::string each;
-    for (std::size_t stage = 0; stage < static_cast<std::size_t>(parallel.stages); ++stage) {
+    for (int stage = 0; stage < parallel.stages; ++stage) {
         std::vector<std::int64_t> chunks;
-        for (auto v = stage; v < parallel.stage_layers.size();
-             v += static_cast<std::size_t>(parallel.stages)) {
+        for (int chunk = 0; chunk < parallel.chunks_per_stage; ++chunk) {
+            const auto v = static_cast<std::size_t>(spec::virtual_stage(stage, chunk, parallel));
             chunks.push_back(parallel.stage_layers[v]);
         }
         const auto layers = fmt::format("{}", fmt::join(chunks, ", "));
@@ -118,7 +119,7 @@ std::optional<DeckEdit> with_axes(const spec::RunSpec& spec, int tensor, int sta
         }
         parallel.stage_layers.clear();
         made.overrides += fmt::format(" 'parallel.pipeline={{stages: {}, schedule: {}{}}}'", parallel.stages,
-                                      spec::keyword_of(parallel.pipeline_schedule),
+                                      spec::keyword_of(parallel.pipeline_schedule, parallel.chunks_per_stage),
                                       parallel.chunks_per_stage > 1
                                           ? fmt::format(", chunks_per_stage: {}", parallel.chunks_per_stage)
                                           : "");

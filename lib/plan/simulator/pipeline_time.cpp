@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/contract.hpp"
+#include "spec/virtual_stages.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -19,16 +20,14 @@ class PipelineRun {
     PipelineRun(const Pipeline& pipeline, const std::vector<StageSlots>& stages)
         : pipeline_{pipeline},
           stages_{stages},
+          turns_back_{spec::turns_back(pipeline.schedule, pipeline.chunks)},
           virtual_stages_{static_cast<std::size_t>(pipeline.stages) * pipeline.chunks},
+          orders_{schedule::pipeline_orders(pipeline)},
           forward_(virtual_stages_ * pipeline.microbatches, not_yet),
           backward_(forward_),
           free_(stages.size()),
           busy_(stages.size()),
-          next_(stages.size()) {
-        for (int stage = 0; stage < pipeline.stages; ++stage) {
-            orders_.push_back(schedule::pipeline_order(pipeline, stage));
-        }
-    }
+          next_(stages.size()) {}
 
     PipelineTimes run() {
         for (bool has_moved = true; has_moved;) {
@@ -51,7 +50,8 @@ class PipelineRun {
 
   private:
     std::size_t virtual_stage(std::size_t stage, const Slot& slot) const {
-        return static_cast<std::size_t>(slot.chunk) * stages_.size() + stage;
+        return static_cast<std::size_t>(
+            spec::virtual_stage(static_cast<int>(stage), slot.chunk, pipeline_.stages, turns_back_));
     }
 
     double& of(std::vector<double>& ends, std::size_t virtual_stage, const Slot& slot) const {
@@ -68,14 +68,13 @@ class PipelineRun {
         }
         const auto at = virtual_stage(stage, slot);
         const bool is_forward = slot.pass == Slot::Pass::forward;
-        const auto count = stages_.size();
         double ready = 0;
         if (is_forward && at > 0) {
             const double before = of(forward_, at - 1, slot);
-            ready = before == not_yet ? not_yet : before + stages_[(at - 1) % count].to_next;
+            ready = before == not_yet ? not_yet : before + message_seconds(at - 1, at);
         } else if (!is_forward && at + 1 < virtual_stages_) {
             const double after = of(backward_, at + 1, slot);
-            ready = after == not_yet ? not_yet : after + stages_[(at + 1) % count].to_previous;
+            ready = after == not_yet ? not_yet : after + message_seconds(at + 1, at);
         }
         if (ready == not_yet) {
             return false;
@@ -87,6 +86,18 @@ class PipelineRun {
         return true;
     }
 
+    /// Returns the seconds of a message between neighbouring virtual stages.
+    double message_seconds(std::size_t from, std::size_t to) const {
+        const int sender = spec::stage_of(static_cast<int>(from), pipeline_.stages, turns_back_);
+        const int receiver = spec::stage_of(static_cast<int>(to), pipeline_.stages, turns_back_);
+        if (sender == receiver) {
+            return 0;
+        }
+        const bool is_to_next = turns_back_ ? receiver > sender : to > from;
+        const auto& seconds = stages_[static_cast<std::size_t>(sender)];
+        return is_to_next ? seconds.to_next : seconds.to_previous;
+    }
+
     void take(std::size_t stage, double begin, double seconds) {
         free_[stage] = begin + seconds;
         busy_[stage] += seconds;
@@ -95,6 +106,7 @@ class PipelineRun {
 
     const Pipeline& pipeline_;
     const std::vector<StageSlots>& stages_;
+    bool turns_back_;
     std::size_t virtual_stages_;
     std::vector<std::vector<Slot>> orders_;  ///< by stage
     // Ends by virtual stage and micro-batch.

@@ -149,13 +149,12 @@ class SlotWalk {
     ///
     /// Appends a receive if `from` is on another rank.
     BufferId arrive(Direction direction, int microbatch, int from, int to) {
-        const int stages = model_.mesh.degree(spec::Axis::pipeline);
-        if (from % stages == to % stages) {
+        if (model_.stage_of(from) == model_.stage_of(to)) {
             return handed_over_.at({direction, {microbatch, to}});
         }
         const BufferId buffer =
             writer_.boundary_buffer(std::string{direction == Direction::forward ? "x" : "d x"} +
-                                        " from stage " + std::to_string(from % stages),
+                                        " from stage " + std::to_string(model_.stage_of(from)),
                                     microbatch);
         auto op = message(OpKind::receive, direction, microbatch, from, to);
         if (!is_cut(buffer)) {
@@ -178,8 +177,7 @@ class SlotWalk {
     }
 
     void leave(Direction direction, int microbatch, int from, int to, BufferId buffer) {
-        const int stages = model_.mesh.degree(spec::Axis::pipeline);
-        if (from % stages == to % stages) {
+        if (model_.stage_of(from) == model_.stage_of(to)) {
             handed_over_[{direction, {microbatch, to}}] = buffer;
             return;
         }
@@ -228,21 +226,19 @@ class SlotWalk {
 
     Op message(OpKind kind, Direction direction, int microbatch, int from, int to) {
         auto& program = writer_.program();
-        const int stages = model_.mesh.degree(spec::Axis::pipeline);
-        const int other = (kind == OpKind::send ? to : from) % stages;
+        const int other = model_.stage_of(kind == OpKind::send ? to : from);
         const int peer = model_.mesh.neighbour(spec::Axis::pipeline, model_.rank, other);
         // Both ranks use the same name for their pair of neighbouring stages. Two stages can have two such
-        // groups, because the last stage sends to the next chunk of the first stage.
+        // groups: one for each pair of neighbouring virtual stages' order.
         Op op;
         op.kind = kind;
         op.direction = direction;
         op.purpose = Purpose::pipeline;
         op.microbatch = microbatch;
-        const bool is_next = (kind == OpKind::send) == (direction == Direction::forward);
-        const int before = is_next ? model_.stage : other;
-        op.group =
-            program.group("stages " + std::to_string(before) + "-" + std::to_string((before + 1) % stages),
-                          {std::min(model_.rank, peer), std::max(model_.rank, peer)});
+        const int before = model_.stage_of(std::min(from, to));
+        const int after = model_.stage_of(std::max(from, to));
+        op.group = program.group("stages " + std::to_string(before) + "-" + std::to_string(after),
+                                 {std::min(model_.rank, peer), std::max(model_.rank, peer)});
         op.peer = peer < model_.rank ? 0 : 1;
         op.lane = program.lane(Engine::channel, op.group, direction);
         op.tag = (microbatch * model_.virtual_stages + std::min(from, to)) * 2 +

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/contract.hpp"
+#include "schedule/expand/zero_bubble_v.hpp"
+#include "spec/virtual_stages.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -66,7 +68,7 @@ std::vector<Slot> interleaved(int stage, int stages, int chunks, int microbatche
 /// Stages nearer to the end defer them longer. At most `stages` micro-batches hold activations on any stage.
 /// No stage waits for the first one's backward, so it does not defer them.
 std::vector<Slot> zero_bubble(int stage, int stages, int microbatches) {
-    if (!defers_weight_products(spec::PipelineSchedule::zero_bubble, stage)) {
+    if (stage == 0) {
         return one_forward_one_backward(stage, stages, microbatches);
     }
     std::vector<Slot> order;
@@ -90,14 +92,17 @@ std::vector<Slot> zero_bubble(int stage, int stages, int microbatches) {
 
 }  // namespace
 
-bool defers_weight_products(spec::PipelineSchedule schedule, int stage) {
-    return schedule == spec::PipelineSchedule::zero_bubble && stage > 0;
+bool defers_weight_products(const spec::Parallel& parallel, int stage) {
+    return parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble &&
+           (stage > 0 || spec::turns_back(parallel));
 }
 
 std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage) {
     ZG_EXPECTS(0 <= stage && stage < pipeline.stages);
     ZG_EXPECTS(pipeline.microbatches >= 1 && pipeline.chunks >= 1);
-    ZG_EXPECTS(pipeline.chunks == 1 || pipeline.schedule == spec::PipelineSchedule::interleaved);
+    const bool turns_back = spec::turns_back(pipeline.schedule, pipeline.chunks);
+    ZG_EXPECTS(pipeline.chunks == 1 || pipeline.schedule == spec::PipelineSchedule::interleaved ||
+               turns_back);
     switch (pipeline.schedule) {
         case spec::PipelineSchedule::gpipe:
             return all_forward_then_all_backward(pipeline.microbatches);
@@ -108,10 +113,22 @@ std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage) {
                        ? one_forward_one_backward(stage, pipeline.stages, pipeline.microbatches)
                        : interleaved(stage, pipeline.stages, pipeline.chunks, pipeline.microbatches);
         case spec::PipelineSchedule::zero_bubble:
-            return zero_bubble(stage, pipeline.stages, pipeline.microbatches);
+            return turns_back ? zero_bubble_v(pipeline.stages, pipeline.microbatches)[stage]
+                              : zero_bubble(stage, pipeline.stages, pipeline.microbatches);
     }
     ZG_EXPECTS(!"a schedule of the enumeration");
     return {};
+}
+
+std::vector<std::vector<Slot>> pipeline_orders(const Pipeline& pipeline) {
+    if (spec::turns_back(pipeline.schedule, pipeline.chunks)) {
+        return zero_bubble_v(pipeline.stages, pipeline.microbatches);
+    }
+    std::vector<std::vector<Slot>> orders;
+    for (int stage = 0; stage < pipeline.stages; ++stage) {
+        orders.push_back(pipeline_order(pipeline, stage));
+    }
+    return orders;
 }
 
 }  // namespace ziggurat::schedule

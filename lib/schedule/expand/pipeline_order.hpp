@@ -18,7 +18,7 @@ struct Slot {
 
     Pass pass = Pass::forward;
     int microbatch = 0;
-    int chunk = 0;  ///< of the stage; virtual stage chunk * stages + stage of the model
+    int chunk = 0;  ///< of the stage; spec::virtual_stage returns its place in the model
 
     bool operator==(const Slot&) const = default;
 };
@@ -27,12 +27,12 @@ struct Slot {
 struct Pipeline {
     spec::PipelineSchedule schedule = spec::PipelineSchedule::one_f_one_b;
     int stages = 1;
-    int chunks = 1;  ///< per stage; above 1 only if interleaved
+    int chunks = 1;  ///< per stage; above 1 only if interleaved, 2 with zero_bubble: zero_bubble_v
     int microbatches = 1;
 };
 
 /// True if the stage has slots backward_input and backward_weight instead of backward.
-bool defers_weight_products(spec::PipelineSchedule schedule, int stage);
+bool defers_weight_products(const spec::Parallel& parallel, int stage);
 
 /// Returns the slots of `stage`.
 ///
@@ -43,7 +43,10 @@ bool defers_weight_products(spec::PipelineSchedule schedule, int stage);
 /// 1F1B: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters", 2021, section
 /// 2.2. Zero bubble: Qi et al., "Zero Bubble Pipeline Parallelism", 2023, section 3.1, schedule ZB-H1.
 ///
-/// \pre 0 <= stage < stages; chunks == 1 unless the schedule is interleaved
+/// \pre 0 <= stage < stages; chunks == 1 unless the schedule is interleaved, or 2 with zero_bubble
 std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage);
+
+/// Returns the slots of all stages.
+std::vector<std::vector<Slot>> pipeline_orders(const Pipeline& pipeline);
 
 }  // namespace ziggurat::schedule

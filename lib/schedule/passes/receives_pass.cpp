@@ -38,7 +38,8 @@ bool needs(const Slot& slot, int position, int virtual_stages, Made& made) {
 /// Times of slots, and of their results.
 class SlotTimes {
   public:
-    explicit SlotTimes(const std::vector<std::vector<Slot>>& orders) : of_slots(orders.size()) {
+    SlotTimes(const std::vector<std::vector<Slot>>& orders, bool turns_back)
+        : of_slots(orders.size()), turns_back_{turns_back} {
         int chunks = 1;
         for (const auto& order : orders) {
             for (const auto& slot : order) {
@@ -86,7 +87,7 @@ class SlotTimes {
             return false;
         }
         const auto& slot = order[times.size()];
-        const int position = slot.chunk * at.stages + at.stage;
+        const int position = spec::virtual_stage(at.stage, slot.chunk, at.stages, turns_back_);
         Made wanted;
         if (needs(slot, position, virtual_stages, wanted) && made_at_[index(wanted)] >= now) {
             return false;
@@ -104,22 +105,26 @@ class SlotTimes {
                static_cast<std::size_t>(made.microbatch);
     }
 
+    bool turns_back_;
     int microbatches_ = 0;
     std::vector<int> made_at_;
 };
 
 }  // namespace
 
-std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& orders) {
-    return SlotTimes{orders}.of_slots;
+std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& orders, bool turns_back) {
+    return SlotTimes{orders, turns_back}.of_slots;
 }
 
-void receives_pass(ProgramBuilder& draft, const std::vector<std::vector<Slot>>& orders, int stage) {
+void receives_pass(ProgramBuilder& draft,
+                   const std::vector<std::vector<Slot>>& orders,
+                   const ModelLayout& model) {
+    const int stage = model.stage;
     const int stages = static_cast<int>(orders.size());
     if (stages == 1) {
         return;
     }
-    const SlotTimes times{orders};
+    const SlotTimes times{orders, model.turns_back};
 
     auto& ops = draft.program.ops;
     const auto& mine = orders[stage];
@@ -133,7 +138,7 @@ void receives_pass(ProgramBuilder& draft, const std::vector<std::vector<Slot>>& 
                 continue;
             }
             Made wanted;
-            ZG_ENSURES(needs(mine[k], mine[k].chunk * stages + stage, times.virtual_stages, wanted));
+            ZG_ENSURES(needs(mine[k], model.virtual_stage(mine[k].chunk), times.virtual_stages, wanted));
             const int sent = times.made_at(wanted);
             const auto slot = std::lower_bound(my_times.begin(), my_times.end(), sent) - my_times.begin();
             posted.emplace(std::pair{static_cast<std::size_t>(slot), sent}, i);

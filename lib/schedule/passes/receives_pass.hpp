@@ -12,7 +12,7 @@ namespace ziggurat::schedule {
 /// 0.
 ///
 /// \pre the orders do not deadlock when the stages run concurrently
-std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& orders);
+std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& orders, bool turns_back);
 
 /// Moves every receive before the stage's first slot that does not begin before the sending slot.
 ///
@@ -24,6 +24,8 @@ std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& o
 /// are in flight or wait for their slot. Messages overlap with other slots.
 ///
 /// Runs right after expand.
-void receives_pass(ProgramBuilder& draft, const std::vector<std::vector<Slot>>& orders, int stage);
+void receives_pass(ProgramBuilder& draft,
+                   const std::vector<std::vector<Slot>>& orders,
+                   const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

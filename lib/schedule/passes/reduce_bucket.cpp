@@ -176,7 +176,7 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
         const bool is_whole = std::ssize(members) == model_.tensor();
         sum_ranges(out, bucket, is_whole ? "tensor" : "shared heads", members, ranges);
     }
-    const int last = spec_.parallel.stages - 1;
+    const int last = model_.head_stage;
     if (last > 0) {
         sum_ranges(out, bucket, "first and last stage",
                    {model_.mesh.neighbour(Axis::pipeline, model_.rank, 0),

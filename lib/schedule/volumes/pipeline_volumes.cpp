@@ -17,10 +17,11 @@ std::int64_t pipeline_bytes_by_formula(const spec::RunSpec& spec, const ModelLay
     for (int chunk = 0; chunk < spec.parallel.chunks_per_stage; ++chunk) {
         const auto& units = model.chunk_units[chunk];
         const int position = model.virtual_stage(chunk);
-        if (position + 1 < model.virtual_stages) {
+        const auto is_elsewhere = [&](int v) { return model.stage_of(v) != model.stage; };
+        if (position + 1 < model.virtual_stages && is_elsewhere(position + 1)) {
             bytes += sent + (model.runs_backward(units.back()) ? gathered : 0);
         }
-        if (position > 0) {
+        if (position > 0 && is_elsewhere(position - 1)) {
             bytes += gathered + (model.runs_backward(units.front() - 1) ? sent : 0);
         }
     }

@@ -111,8 +111,7 @@ std::int64_t bytes_that_wait(const spec::RunSpec& spec,
                              const std::vector<UnitId>& units,
                              int last_layer) {
     const bool waits =
-        defers_weight_products(spec.parallel.pipeline_schedule, model.stage) &&
-        std::ranges::any_of(units, [&](UnitId unit) {
+        defers_weight_products(spec.parallel, model.stage) && std::ranges::any_of(units, [&](UnitId unit) {
             return unit < last_layer && model.runs_backward(unit) && has_ops_for_inputs(model, unit);
         });
     return waits && spec.recompute.kind == spec::RecomputeKind::none

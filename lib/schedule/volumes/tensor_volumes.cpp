@@ -25,7 +25,7 @@ UnitCollectives collectives_of_rank(const spec::RunSpec& spec, const ModelLayout
 }
 
 bool has_head(const ModelLayout& model) {
-    return model.stage + 1 == model.mesh.degree(spec::Axis::pipeline);
+    return model.stage == model.head_stage;
 }
 
 std::int64_t size(const layout::ElementRange& piece, const layout::ElementRange& range) {

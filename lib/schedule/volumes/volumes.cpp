@@ -55,9 +55,8 @@ std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout&
     if (kind == layout::UnitKind::head) {
         return 1;
     }
-    const int last = spec.parallel.stages - 1;
     const bool looks_up = model.stage == 0;
-    const bool multiplies = spec.model.tie_embeddings && model.stage == last;
+    const bool multiplies = spec.model.tie_embeddings && model.stage == model.head_stage;
     return (looks_up ? 1 : 0) + (multiplies ? 1 : 0);
 }
 

@@ -170,8 +170,7 @@ void replicate_slices(const comm::Context& world,
         pass_on(world, group, state, runs_of_slices(state, saved, holders));
     }
 
-    const int stages = model.mesh.degree(spec::Axis::pipeline);
-    if (model.is_tied && stages > 1) {
+    if (model.is_tied && model.head_stage > 0) {
         const bool has_table = model.stage == 0 || model.has_copy_of_embedding();
         const int first = has_table ? model.mesh.neighbour(spec::Axis::pipeline, model.rank, 0) : model.rank;
         const auto group = world.group().split(first, model.stage);

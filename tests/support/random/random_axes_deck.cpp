@@ -130,7 +130,7 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
         deck.set("context", fmt::format("{{degree: {}, kind: ulysses}}", degrees.context));
     }
     const auto schedule = chunks > 1
-                              ? "interleaved"
+                              ? draw.one_of<std::string>({"interleaved", "zero_bubble_v"})
                               : draw.one_of<std::string>({"gpipe", "1f1b", "zero_bubble", "zero_bubble"});
     const auto each = degrees.stages > 1 && draw.chance(0.4)
                           ? ", each: " + drawn_stages(draw, degrees.stages, chunks, layers)

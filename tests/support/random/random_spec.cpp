@@ -12,6 +12,7 @@
 #include "spec/depths.hpp"
 #include "spec/stage_state.hpp"
 #include "spec/tile_rules.hpp"
+#include "spec/virtual_stages.hpp"
 #include "tests/support/made_up_pairs.hpp"
 #include "tests/support/random/draw.hpp"
 #include "tests/support/random/draw_fates.hpp"
@@ -39,6 +40,9 @@ void draw_axes(Draw& draw, spec::Parallel& parallel, const RandomSpecLimits& lim
                                        PipelineSchedule::interleaved, PipelineSchedule::zero_bubble});
     if (parallel.pipeline_schedule == PipelineSchedule::interleaved && parallel.stages > 1) {
         parallel.chunks_per_stage = static_cast<int>(draw.between(1, 3));
+    }
+    if (parallel.pipeline_schedule == PipelineSchedule::zero_bubble && parallel.stages > 1) {
+        parallel.chunks_per_stage = static_cast<int>(draw.between(1, 2));
     }
     auto& order = parallel.order;
     std::shuffle(order.begin(), order.end(), draw.engine());
@@ -90,7 +94,8 @@ void draw_model(Draw& draw, spec::Model& model, const spec::Parallel& parallel) 
     model.vocab = draw.between(7, 70);
     const auto multiple = tensor * draw.between(1, 8);
     model.vocab_padded = (model.vocab + multiple - 1) / multiple * multiple;
-    model.tie_embeddings = draw.chance(0.5);
+    // If virtual stages turn back, one stage sums both parts of a tied gradient in an order of its own.
+    model.tie_embeddings = draw.chance(0.5) && !spec::turns_back(parallel);
     model.dropout = family.has_dropout && draw.chance(0.3) ? 0.1 : 0;
 }
 

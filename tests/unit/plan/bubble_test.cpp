@@ -129,15 +129,17 @@ spec::RunSpec staged(int stages, int chunks, std::int64_t microbatches, spec::Pi
 
 /// Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
 /// Megatron-LM", 2021, section 2.2: (p - 1) / m, interleaved (p - 1) / (v m). Qi et al., "Zero Bubble
-/// Pipeline Parallelism", 2023, table 2: (p - 1)(F + B - W), a third of F + B + W if all three are equal.
+/// Pipeline Parallelism", 2023, table 2: (p - 1)(F + B - W), a third of F + B + W if all three are equal;
+/// zero_bubble_v waits for the first forward of half the layers.
 TEST(Bubble, IsThatOfTheory) {
     for (const auto& [schedule, parts, microbatches] : {std::tuple{spec::PipelineSchedule::gpipe, 1, 8},
                                                         {spec::PipelineSchedule::one_f_one_b, 1, 8},
                                                         {spec::PipelineSchedule::one_f_one_b, 1, 5},
                                                         {spec::PipelineSchedule::zero_bubble, 3, 4},
                                                         {spec::PipelineSchedule::zero_bubble, 3, 9},
+                                                        {spec::PipelineSchedule::zero_bubble, 6, 8},
                                                         {spec::PipelineSchedule::interleaved, 2, 8}}) {
-        const int chunks = schedule == spec::PipelineSchedule::interleaved ? parts : 1;
+        const int chunks = schedule == spec::PipelineSchedule::interleaved ? parts : parts == 6 ? 2 : 1;
         const auto run = staged(4, chunks, microbatches, schedule);
         std::vector<Program> programs;
         for (int rank = 0; rank < run.parallel.ranks; ++rank) {
@@ -156,8 +158,9 @@ TEST(Bubble, IsInThePlannedStep) {
     machine.device_flops = 1e15;
     for (const auto& [schedule, parts] : {std::pair{spec::PipelineSchedule::one_f_one_b, 1},
                                           {spec::PipelineSchedule::zero_bubble, 3},
+                                          {spec::PipelineSchedule::zero_bubble, 6},
                                           {spec::PipelineSchedule::interleaved, 2}}) {
-        auto run = staged(4, schedule == spec::PipelineSchedule::interleaved ? parts : 1, 8, schedule);
+        auto run = staged(4, parts == 2 || parts == 6 ? 2 : 1, 8, schedule);
         run.debug.throttle.compute = forward_seconds;
 
         const auto planned = planned_step_seconds(run, machine);

@@ -275,6 +275,11 @@ TEST(ClosedForms, HoldTheBubbleOfDeferredWeightGradients) {
                     << p << " stages, " << m << " micro-batches";
             }
         }
+        // With two chunks there and back, stages wait only until the first forward reaches the last stage.
+        const std::vector<StageSlots> halves(
+            p, {.forward = {0.5, 0.5}, .backward = {0.5, 0.5}, .backward_weight = {0.5, 0.5}});
+        const auto times = pipeline_times({spec::PipelineSchedule::zero_bubble, p, 2, 4 * p}, halves);
+        EXPECT_NEAR(times.step_seconds, 3 * 4 * p + 0.5 * (p - 1), 1e-9) << p << " stages";
     }
 }
 

@@ -7,6 +7,8 @@
 #include <set>
 #include <tuple>
 
+#include "spec/virtual_stages.hpp"
+
 namespace ziggurat::schedule {
 namespace {
 
@@ -51,7 +53,8 @@ int rounds_to_the_end(const Pipeline& pipeline, const Orders& orders) {
             }
             ended = false;
             const auto& slot = orders[stage][next[stage]];
-            const int position = slot.chunk * pipeline.stages + static_cast<int>(stage);
+            const int position = spec::virtual_stage(static_cast<int>(stage), slot.chunk, pipeline.stages,
+                                                     spec::turns_back(pipeline.schedule, pipeline.chunks));
             bool ready = true;
             if (slot.pass == Pass::forward) {
                 ready = position == 0 || done.count({false, position - 1, slot.microbatch}) == 1;
@@ -91,7 +94,8 @@ void expect_each_slot_once_and_sums_in_order(const Pipeline& pipeline,
             before = slot.microbatch;
         }
     }
-    const bool split = pipeline.schedule == spec::PipelineSchedule::zero_bubble && stage > 0;
+    const bool split =
+        pipeline.schedule == spec::PipelineSchedule::zero_bubble && (stage > 0 || pipeline.chunks == 2);
     EXPECT_EQ(count.size(),
               static_cast<std::size_t>((split ? 3 : 2) * pipeline.microbatches * pipeline.chunks));
     EXPECT_TRUE(std::all_of(count.begin(), count.end(), [](const auto& c) { return c.second == 1; }));
@@ -100,7 +104,9 @@ void expect_each_slot_once_and_sums_in_order(const Pipeline& pipeline,
 TEST(PipelineOrder, NeverDeadlocksAndTakesEachSlotOnce) {
     for (const auto schedule : {spec::PipelineSchedule::gpipe, spec::PipelineSchedule::one_f_one_b,
                                 spec::PipelineSchedule::interleaved, spec::PipelineSchedule::zero_bubble}) {
-        const int max_chunks = schedule == spec::PipelineSchedule::interleaved ? 4 : 1;
+        const int max_chunks = schedule == spec::PipelineSchedule::interleaved   ? 4
+                               : schedule == spec::PipelineSchedule::zero_bubble ? 2
+                                                                                 : 1;
         for (int stages = 1; stages <= 8; ++stages) {
             for (int chunks = 1; chunks <= max_chunks; ++chunks) {
                 for (int microbatches = 1; microbatches <= 12; ++microbatches) {
@@ -130,6 +136,8 @@ TEST(PipelineOrder, HoldsNoMoreActivationsThanItsDepth) {
                 EXPECT_EQ(in_flight(spec::PipelineSchedule::one_f_one_b, 1),
                           std::min(stages - stage, microbatches));
                 EXPECT_LE(in_flight(spec::PipelineSchedule::zero_bubble, 1), std::min(stages, microbatches));
+                EXPECT_LE(in_flight(spec::PipelineSchedule::zero_bubble, 2),
+                          2 * std::min(stages, microbatches));
                 for (int chunks = 2; chunks <= 4; ++chunks) {
                     EXPECT_LE(in_flight(spec::PipelineSchedule::interleaved, chunks),
                               2 * (stages - stage - 1) + (chunks - 1) * stages + 1);
@@ -167,6 +175,19 @@ TEST(PipelineOrder, ZeroBubbleFillsTheDrainWithWeightGradients) {
         const int rounds = rounds_to_the_end(pipeline, all_stages(pipeline));
 
         EXPECT_LE(rounds, 3 * microbatches + (stages - 1) + 1) << stages << " stages";
+    }
+}
+
+// The last stage waits for the first micro-batch, and no stage waits longer.
+TEST(PipelineOrder, StagesThatTurnBackWaitForTheFirstMicroBatchOnly) {
+    for (int stages = 2; stages <= 8; ++stages) {
+        for (const int microbatches : {stages, 2 * stages, 5 * stages}) {
+            const Pipeline pipeline{spec::PipelineSchedule::zero_bubble, stages, 2, microbatches};
+
+            const int rounds = rounds_to_the_end(pipeline, all_stages(pipeline));
+
+            EXPECT_EQ(rounds, 6 * microbatches + stages - 1) << stages << " stages";
+        }
     }
 }
 
