@@ -134,6 +134,9 @@ void add_shortened(const spec::RunSpec& whole,
                    OneAtATime& programs) {
     auto spec = built.spec;
     spec.train.micro_batches = microbatches_to_build(built);
+    if (spec.train.micro_batches < whole.train.micro_batches) {
+        spec.tiers.movement = spec::Movement::fixed;  // chunks would use the memory of the missing batches
+    }
     auto program = schedule::build_placed(spec, model, Variant::train);
     programs.facts().add_training(spec, model, program);
     programs.facts().scale_state(ratio(whole.model.layers, spec.model.layers));

@@ -81,6 +81,9 @@ ReducedRun shortened(const spec::RunSpec& spec, Size size) {
     cut_into_fewer_tiles(with_fewer_tiles);
     auto layers = fewer_layers(with_fewer_tiles, size);
     auto made = layers.of(with_fewer_tiles);
+    if (!layers.is_whole()) {
+        made.tiers.movement = spec::Movement::fixed;  // fewer layers leave more memory free for chunks
+    }
     const auto elements = max_updated_elements(made);
     if (elements > max_chunks * chunk_elements(spec)) {
         const auto max = size == Size::of_plan ? max_chunks : chunks_of_search;

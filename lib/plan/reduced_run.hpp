@@ -38,7 +38,8 @@ struct ReducedRun {
 ///
 /// Layers are reduced if they exceed max_layers; in a pipeline, also if stages run many micro-batches
 /// through many layers. Chunks grow if there are more than max_chunks, and tiles if a weight has more than
-/// max_tiles. So the cost of a plan does not depend on the size of a model or the fineness of its division.
+/// max_tiles. A run with fewer layers has static movement, which moves no fewer bytes. So the cost of
+/// a plan does not depend on the size of a model or the fineness of its division.
 ReducedRun shortened(const spec::RunSpec& spec, Size size);
 
 /// Returns the elements of a chunk, including the default if the deck does not set them.

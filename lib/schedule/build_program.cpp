@@ -1,6 +1,7 @@
 #include "schedule/build_program.hpp"
 
 #include "base/contract.hpp"
+#include "schedule/chunk_residency.hpp"
 #include "schedule/context/context_heads_pass.hpp"
 #include "schedule/context/context_ring_pass.hpp"
 #include "schedule/expand/expand.hpp"
@@ -79,14 +80,19 @@ Program placed(const spec::RunSpec& run,
     activation_pass(draft, spec);
     boundary_pass(draft, spec);
     kv_cache_pass(draft, spec);
-    transfer_pass(draft, spec, model);
-    control_pass(draft, model);
-    if (spec.checkpoint.every && spec.checkpoint.is_async) {
-        snapshot_pass(draft.program, model);
-        save_ring_pass(draft.program, spec, model);
-    }
-    place_buffers(draft.program);
-    return std::move(draft.program);
+    const MoveState move_state = [&](ProgramBuilder moved, const std::vector<bool>& stays) {
+        auto on_device = transfer_pass(moved, spec, model, stays);
+        control_pass(moved, model);
+        if (spec.checkpoint.every && spec.checkpoint.is_async) {
+            snapshot_pass(moved.program, model);
+            save_ring_pass(moved.program, spec, model);
+        }
+        place_buffers(moved.program);
+        return PlacedState{std::move(moved.program), std::move(on_device)};
+    };
+    const bool moves_chunks = spec.tiers.movement == spec::Movement::chunks && variant == Variant::train;
+    return moves_chunks ? with_chunks_on_device(draft, move_state, spec.tiers.device_budget_bytes)
+                        : move_state(std::move(draft), {}).program;
 }
 
 /// Builds a program with a KV cache, whose tokens neither tensor nor context ranks divide.

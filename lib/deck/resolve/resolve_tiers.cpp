@@ -75,6 +75,12 @@ void resolve_home(Resolution& resolution, bool is_auto, const std::string& path,
     const std::string text = spec::write_home(home);
     const DeckValue value = value_of(*deck_schema().find(path), text);
     home = std::get<spec::Home>(value.data);  // rounded as in the effective deck
+    const bool has_chunks = resolution.run.tiers.movement == spec::Movement::chunks;
+    if (has_chunks && path != "tiers.home.activations") {
+        // A deck with chunks can have no other value.
+        resolution.values.set_resolved_keyword(path, "auto", "chunks are at home on " + text);
+        return;
+    }
     resolution.values.set_resolved(path, home, text, "device, then host, then nvme, to their budgets");
 }
 
@@ -238,12 +244,19 @@ void resolve_tiers(Resolution& resolution) {
     tiers.activations = home(resolution, "tiers.home.activations");
     // Without a keyword the value is wrong, which is reported.
     tiers.kv_cache = spec::find_tier(values.keyword("tiers.home.kv_cache")).value_or(spec::Tier::device);
+    tiers.movement =
+        values.is_keyword("tiers.movement", "chunks") ? spec::Movement::chunks : spec::Movement::fixed;
+    if (tiers.movement == spec::Movement::chunks) {
+        for (const char* key : {"tiers.home.parameters", "tiers.home.gradients", "tiers.home.optimizer"}) {
+            if (!values.is_written(key)) {
+                values.set_resolved_keyword(key, "auto", "tiers.movement: chunks");
+            }
+        }
+    }
     tiers.open.parameters = resolution.is_auto("tiers.home.parameters");
     tiers.open.gradients = resolution.is_auto("tiers.home.gradients");
     tiers.open.optimizer = resolution.is_auto("tiers.home.optimizer");
     tiers.open.activations = resolution.is_auto("tiers.home.activations");
-    tiers.movement =
-        values.is_keyword("tiers.movement", "chunks") ? spec::Movement::chunks : spec::Movement::fixed;
     tiers.chunk_elements =
         resolution.is_auto("tiers.chunk") ? first_chunk(resolution) : values.integer("tiers.chunk");
     tiers.tiles = tile_rules(resolution);

@@ -47,6 +47,19 @@ void nvme_homes_have_folders(const Resolution& at) {
     }
 }
 
+void chunks_choose_their_homes(const Resolution& at) {
+    if (at.run.tiers.movement != spec::Movement::chunks) {
+        return;
+    }
+    for (const char* key : {"tiers.home.parameters", "tiers.home.gradients", "tiers.home.optimizer"}) {
+        if (at.values.is_written(key) && !at.is_auto(key)) {
+            at.found.error(at.values.location(key), fmt::format("{} is not auto", key),
+                           "tiers.movement: chunks chooses the tier of each chunk",
+                           "Remove it, or set tiers.movement: static.");
+        }
+    }
+}
+
 /// True if a tier of the run is on NVMe, for its state or for its KV cache.
 bool uses_nvme(const spec::RunSpec& run) {
     return spec::is_any_state_on_nvme(run) || run.tiers.kv_cache == spec::Tier::nvme;
@@ -184,6 +197,7 @@ void budgets_hold_something(const Resolution& at) {
 }
 
 constexpr std::array rules = {
+    Rule{chunks_choose_their_homes, "tiers.movement tiers.home"},
     Rule{nvme_homes_have_folders, "tiers.home tiers.nvme.paths parallel.pipeline"},
     Rule{folders_have_residents, "tiers.home tiers.nvme.paths parallel.pipeline"},
     Rule{disks_have_residents, "tiers.home tiers.nvme debug.throttle parallel.pipeline"},

@@ -68,12 +68,14 @@ constexpr Row rows[] = {
      .on_resume = noted,
      .doc = "Keys and values of earlier tokens, which validate.sample, sample and eval --task keep."},
     {.path = "tiers.movement", .type = Type::keyword, .fallback = "static", .keywords = "static chunks",
-     .on_resume = noted, .doc = "static: homes are fixed. chunks: chunks move to tiers with free space."},
+     .on_resume = noted, .doc = "static: state is fetched for each use. chunks: homes of parameters, gradients and optimizer are "
+            "auto, and state stays on the device between uses if memory is free until the next one. Where memory "
+            "is short, the state with the farthest next use leaves; changed state then also moves home."},
     {.path = "tiers.chunk", .type = Type::integer, .fallback = "auto", .keywords = "auto", .noun = "elements",
      .min = 256, .max = 0x1p40, .on_resume = noted,
      .doc = "Elements of a rank's own shards that are transferred together; auto: an eighth of them, 512 "
             "Ki to 4 Mi. Down to 64 Ki if budgets allow no more; without transfers, 4 Mi on the host and "
-            "64 Mi on GPUs."},
+            "64 Mi on GPUs. With tiers.movement: chunks, the power of two with the shortest planned step."},
     {.path = "tiers.tile", .type = Type::list, .fallback = "off", .keywords = "off auto",
      .on_resume = noted,
      .doc = "Large weights split into tiles, each gathered, used and released in turn; the first rule that "

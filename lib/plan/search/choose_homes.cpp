@@ -106,9 +106,10 @@ void take_general(spec::RunSpec& spec, const spec::StageState& first) {
     tiers.open = {};
 }
 
-}  // namespace
-
-spec::RunSpec choose_homes(const spec::RunSpec& asked, const spec::MachineSpec& machine, const Watch& watch) {
+/// Returns the result of choose_homes() for a run with static movement.
+spec::RunSpec choose_static_homes(const spec::RunSpec& asked,
+                                  const spec::MachineSpec& machine,
+                                  const Watch& watch) {
     auto spec = asked;
     const bool is_pipeline = spec.parallel.stages > 1;
     if (is_pipeline) {
@@ -140,6 +141,16 @@ spec::RunSpec choose_homes(const spec::RunSpec& asked, const spec::MachineSpec& 
     take_general(spec, states.front());
     spec.stages = is_pipeline || !asked.stages.empty() ? std::move(states) : std::vector<spec::StageState>{};
     return spec;
+}
+
+}  // namespace
+
+spec::RunSpec choose_homes(const spec::RunSpec& asked, const spec::MachineSpec& machine, const Watch& watch) {
+    auto with_static = asked;
+    with_static.tiers.movement = spec::Movement::fixed;
+    auto made = choose_static_homes(with_static, machine, watch);
+    made.tiers.movement = asked.tiers.movement;
+    return made;
 }
 
 }  // namespace ziggurat::plan

@@ -23,6 +23,9 @@ namespace ziggurat::plan {
 /// activations between layers. The unused part of a budget is therefore smaller than a chunk. The search
 /// builds the programs, so staging buffers count.
 ///
+/// With Movement::chunks, homes are those of static movement: chunks use only the memory that these leave
+/// free.
+///
 /// If no choice fits, all open state is as far from the device as possible. The search is coarser for large
 /// programs: it builds a bounded number of ops, and returns the best result within that bound.
 ///

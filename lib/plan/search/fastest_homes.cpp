@@ -174,7 +174,14 @@ class Comparison {
 spec::RunSpec choose_fastest_homes(const spec::RunSpec& spec,
                                    const spec::MachineSpec& machine,
                                    const Watch& watch) {
-    return Comparison{spec, machine, watch}.run();
+    auto made = Comparison{spec, machine, watch}.run();
+    if (made.tiers.movement == spec::Movement::chunks) {
+        auto with_static = made;
+        with_static.tiers.movement = spec::Movement::fixed;
+        const auto footprint = plan_run(with_static, machine, PlannedRanks::first, watch).footprint;
+        made.tiers.device_budget_bytes = footprint.limit(spec::Tier::device);
+    }
+    return made;
 }
 
 }  // namespace ziggurat::plan

@@ -17,6 +17,9 @@ namespace ziggurat::plan {
 /// If recomputation and the home of activations are both open, it also compares fates of single activations
 /// (search_fates), except in pipelines: the result then has Recompute::fates, and `kind` none.
 ///
+/// With Movement::chunks, the result's device budget is what libraries leave of the device, if that is less:
+/// chunks fill the budget.
+///
 /// Large programs are tried less often: it stops after four times the work of the first search, and
 /// for fates after twelve times that work.
 spec::RunSpec choose_fastest_homes(const spec::RunSpec& spec,

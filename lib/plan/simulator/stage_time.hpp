@@ -28,6 +28,9 @@ struct StageTime {
 ///
 /// The rank's program is built with few layers and micro-batches, and simulated with all other ranks always
 /// ready. The seconds of each further layer and micro-batch are those that one more of them adds.
+///
+/// With Movement::chunks, steps of at most max_passes are built whole; longer ones with static movement,
+/// which takes at least as long.
 StageTime stage_time(const spec::RunSpec& spec, int rank, const Rates& rates);
 
 }  // namespace ziggurat::plan

@@ -36,12 +36,23 @@ using TransferOrder = std::tuple<int, bool, int, int, Tier, Tier, bool>;
 
 class Transfers {
   public:
-    Transfers(Program& program, const spec::RunSpec& spec, const std::vector<std::vector<HomePart>>& homes)
+    Transfers(Program& program,
+              const spec::RunSpec& spec,
+              const std::vector<std::vector<HomePart>>& homes,
+              const std::vector<bool>& stays)
         : program_{program},
           prefetch_{spec.overlap.prefetch},
           optimizer_prefetch_{std::max(spec.overlap.optimizer_prefetch, 2 * prefetch_)},
           unit_passes_{UnitPasses::for_state(program)},
-          found_{find_residencies(program, homes, spec.overlap.optimizer_with_backward)} {
+          found_{find_residencies(program, homes, spec.overlap.optimizer_with_backward)},
+          on_device_{device_residencies(program, found_)} {
+        for (const auto& residency : found_.residencies) {
+            unit_passes_.add(residency.first_op);
+        }
+        unit_passes_.sort();
+        if (!stays.empty()) {
+            merge_residencies(found_, stays);
+        }
         if (spec.overlap.optimizer_with_backward) {
             for (auto& handover : hand_over_gradients(program, found_)) {
                 handovers_[handover.from].push_back(std::move(handover));
@@ -49,11 +60,7 @@ class Transfers {
         }
     }
 
-    void run() {
-        for (const auto& residency : found_.residencies) {
-            unit_passes_.add(residency.first_op);
-        }
-        unit_passes_.sort();
+    std::vector<DeviceResidency> run(bool has_stays) {
         choose_times_at_home();
         for (const auto& [home, changes] : found_.in_place) {
             auto& all = changes_[home];
@@ -67,6 +74,10 @@ class Transfers {
         }
         name_empty_operands();
         insert();
+        for (auto& on_device : on_device_) {
+            on_device.buffer = has_stays ? BufferId{-1} : stops_.at(on_device.residency).buffer;
+        }
+        return std::move(on_device_);
     }
 
   private:
@@ -303,6 +314,7 @@ class Transfers {
     int prefetch_, optimizer_prefetch_;
     UnitPasses unit_passes_;
     Residencies found_;
+    std::vector<DeviceResidency> on_device_;
     std::map<std::size_t, std::vector<GradientHandover>> handovers_;  ///< by the residency that writes
     std::map<std::size_t, Stop> stops_;                               ///< by residency
     std::vector<int> at_home_;                        ///< by residency: the op after which changes go to NVMe
@@ -312,10 +324,13 @@ class Transfers {
 
 }  // namespace
 
-void transfer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+std::vector<DeviceResidency> transfer_pass(ProgramBuilder& draft,
+                                           const spec::RunSpec& spec,
+                                           const ModelLayout& model,
+                                           const std::vector<bool>& stays) {
     const auto homes = home_parts(draft.program, spec, model);
     split_by_home(draft.program, homes);
-    Transfers{draft.program, spec, homes}.run();
+    return Transfers{draft.program, spec, homes, stays}.run(!stays.empty());
 }
 
 }  // namespace ziggurat::schedule

@@ -1,7 +1,10 @@
-/// Static state movement: fetches from host or NVMe before use, evictions after a change.
+/// State movement: fetches from host or NVMe before use, evictions after a change.
 #pragma once
 
+#include <vector>
+
 #include "schedule/expand/expand.hpp"
+#include "schedule/residency/bridged_residencies.hpp"
 
 namespace ziggurat::schedule {
 
@@ -19,10 +22,17 @@ namespace ziggurat::schedule {
 /// issued before the op that last writes the same bytes at home. derive_dependencies extends that rule over
 /// the step's end. Only shards move: with sharded parameters, the gather runs between device buffers.
 ///
-/// Does nothing if all state is at home on the device. Runs after all passes that name state.
+/// Does nothing if all state is at home on the device. Runs after all passes that name state. Returns the
+/// residencies on the device, with their buffers if no state stays.
+///
+/// \param stays  by residency: true if its bytes stay on the device until the next residency that uses them;
+///               empty: no bytes stay. Prefetches are issued as without stays.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, sections 5.1 (placement), 6.2 (overlap); Ren et al.,
 /// "ZeRO-Offload", 2021, section 4.
-void transfer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
+std::vector<DeviceResidency> transfer_pass(ProgramBuilder& draft,
+                                           const spec::RunSpec& spec,
+                                           const ModelLayout& model,
+                                           const std::vector<bool>& stays = {});
 
 }  // namespace ziggurat::schedule

@@ -182,9 +182,7 @@ class Finder {
         }
         // In one tier, the bytes of a buffer are in one part.
         if (at.size() == 1 && at.front()->tier == tier) {
-            if (writes) {
-                found_.in_place[home].push_back({i, runs});
-            }
+            (writes ? found_.in_place : found_.read_in_place)[home].push_back({i, runs});
             std::erase_if(open[home],
                           [&](std::size_t v) { return found_.residencies[v].all.overlaps(runs); });
             move_operand(op, operand, at.front()->buffer, at.front()->begin);

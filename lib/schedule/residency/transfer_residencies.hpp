@@ -47,6 +47,8 @@ struct Residencies {
     std::vector<Residency> residencies;          ///< by first op
     /// By buffer as earlier passes name it; changes of one buffer are in the order of their ops.
     std::map<int, std::vector<HomeChange>> in_place;
+    /// The same for bytes that ops read at home; `written` has these bytes.
+    std::map<int, std::vector<HomeChange>> read_in_place;
 };
 
 /// Finds all residencies of a program.

@@ -310,6 +310,7 @@ std::map<std::string, Case> cases() {
         {"checkpoint.async", set_to("checkpoint.async", "false")},
         {"logging.every", set_to("logging.every", "3 steps")},
         {"logging.tensorboard", set_to("logging.tensorboard", "true")},
+        {"tiers.movement", changed("tiers.movement", "static", "chunks")},
         {"debug.nodes", set_to("debug.nodes", "2")},
         {"debug.throttle.nvme_read", set_to("debug.throttle.nvme_read", "1MB/s")},
         {"debug.throttle.nvme_write", set_to("debug.throttle.nvme_write", "1MB/s")},
@@ -331,7 +332,6 @@ const std::set<std::string> read_otherwise{
     "parallel.tensor.mode",
     "precision.master",
     "precision.reduce",
-    "tiers.movement",
     "tiers.tile[].in",
     // Compared as text with the deck of the weights (checkpoint/catalogue/weight_changes.hpp).
     "model.init.accept_change",
