@@ -10,10 +10,12 @@
 
 #include "base/text/units.hpp"
 #include "plan/plan_run.hpp"
+#include "plan/planned_time.hpp"
 #include "plan/reduced_run.hpp"
 #include "plan/search/depth_times.hpp"
 #include "plan/search/ops_budget.hpp"
 #include "plan/stage_kinds.hpp"
+#include "plan/time_to_train.hpp"
 #include "schedule/build_program.hpp"
 
 namespace ziggurat::plan {
@@ -52,6 +54,9 @@ spec::RunSpec short_of(const spec::RunSpec& spec) {
     shorter.train.micro_batches = std::min<std::int64_t>(spec.train.micro_batches, microbatches);
     if (spec.train.only.empty() && parallel.stages * parallel.chunks_per_stage == 1) {
         shorter.model.layers = std::min(shorter.model.layers, layers_to_time);
+    }
+    if (shorter.model.layers < spec.model.layers || shorter.train.micro_batches < spec.train.micro_batches) {
+        shorter.tiers.movement = spec::Movement::fixed;
     }
     return shorter;
 }
@@ -102,7 +107,8 @@ class DepthChooser {
                                               spec_.tiers.chunk_elements};
         const auto [known, is_new] = lacks_.try_emplace(key, 0);
         if (is_new) {
-            const auto spec = with(ahead);
+            auto spec = with(ahead);
+            spec.tiers.movement = spec::Movement::fixed;  // chunks use only what this leaves free
             auto first = plan_run(spec, machine_, PlannedRanks::first, budget_.watch());
             known->second = first.footprint.total_lack();
             if (known->second == 0 && !first.footprint.is_clear(error_of_search)) {
@@ -114,6 +120,10 @@ class DepthChooser {
     }
 
     void choose_chunk() {
+        if (spec_.tiers.movement == spec::Movement::chunks && missing_rates(spec_, machine_).empty()) {
+            choose_fastest_chunk();
+            return;
+        }
         const auto elements = max_updated_elements(spec_);
         const auto usual = spec::usual_chunk(elements);
         auto& chunk = spec_.tiers.chunk_elements;
@@ -125,6 +135,38 @@ class DepthChooser {
             chunk < usual ? fmt::format("limited by the budgets; {} elements", format_grouped(elements))
                           : fmt::format("{} of a rank's {} elements", (elements + chunk - 1) / chunk,
                                         format_grouped(elements));
+    }
+
+    /// Takes the power of two with the shortest planned step within the budgets; else the usual size.
+    ///
+    /// It times all from the smallest chunk to one chunk for the whole rank, at the depth that is usual or
+    /// given, or at a smaller one if the budgets need that.
+    void choose_fastest_chunk() {
+        const auto elements = max_updated_elements(spec_);
+        const auto usual = spec::usual_chunk(elements);
+        auto largest = std::max(smallest_chunk, usual);
+        while (largest < elements && largest < spec::chunk_at_rest(spec::DeviceKind::cuda)) {
+            largest *= 2;
+        }
+        std::map<double, std::int64_t> timed;  // by seconds of the step
+        const auto depths =
+            open_.prefetch ? std::vector{usual_prefetch, 1, 0} : std::vector{spec_.overlap.prefetch};
+        for (std::size_t d = 0; d < depths.size() && timed.empty(); ++d) {
+            const DepthTime ahead{.prefetch = depths[d],
+                                  .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
+            for (auto chunk = largest; chunk >= smallest_chunk && !budget_.is_spent(); chunk /= 2) {
+                spec_.tiers.chunk_elements = chunk;
+                if (shortfall(ahead) == 0) {
+                    timed.try_emplace(planned_time(with(ahead), machine_).step_seconds, chunk);
+                }
+            }
+        }
+        spec_.tiers.chunk_elements = timed.empty() ? usual : timed.begin()->second;
+        found_.chunk_reason =
+            timed.empty()
+                ? fmt::format("the usual size; the budgets hold none of {} elements",
+                              format_grouped(elements))
+                : fmt::format("the shortest planned step: {}", format_duration(timed.begin()->first));
     }
 
     /// Halves the chunk from the usual size until the budgets suffice at that depth of prefetch.

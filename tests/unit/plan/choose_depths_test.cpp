@@ -8,9 +8,11 @@
 
 #include "base/text/units.hpp"
 #include "plan/plan_run.hpp"
+#include "plan/planned_time.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
 #include "spec/stage_state.hpp"
+#include "tests/unit/plan/small_machine.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {
@@ -294,6 +296,30 @@ TEST(UsualChunk, IsAnEighthOfARanksBetweenItsBounds) {
     EXPECT_EQ(spec::usual_chunk(std::int64_t{8} << 20), 1 << 20);
     EXPECT_EQ(spec::usual_chunk((std::int64_t{16} << 20) - 1), 1 << 20) << "eight and not seven";
     EXPECT_EQ(spec::usual_chunk(std::int64_t{1} << 40), 4 << 20);
+}
+
+TEST(ChooseDepths, TakesTheChunkWithTheShortestStepIfChunksMove) {
+    const auto machine = test::small_machine();
+    auto spec = away(4);
+    spec.train.micro_batches = 2;
+    spec.parallel.ranks = spec.parallel.data = 1;
+    spec.sharding = {};
+    spec.sharding.reduce = spec::ReducePlan::each_microbatch;
+    spec.tiers.parameters = spec.tiers.gradients = spec::Home{0, 1, 0};
+    spec.tiers.optimizer = spec::Home{0.5, 0.5, 0};
+    spec.tiers.movement = spec::Movement::chunks;
+    const auto chosen = choose_depths(spec, machine, {.chunk = true}).chunk_elements;
+    double best = 0;
+    for (std::int64_t chunk = 1 << 16; chunk <= 1 << 20; chunk *= 2) {
+        auto tried = spec;
+        tried.tiers.chunk_elements = chunk;
+        const double seconds = planned_time(tried, machine).step_seconds;
+        best = best == 0 ? seconds : std::min(best, seconds);
+    }
+    spec.tiers.chunk_elements = chosen;
+
+    EXPECT_LE(planned_time(spec, machine).step_seconds, 1.03 * best);
+    EXPECT_NE(chosen, spec::usual_chunk(1 << 20)) << "the usual size is not timed";
 }
 
 }  // namespace
