@@ -75,13 +75,16 @@ class OfHome {
     }
 
     /// True if the residencies are on the device, one after the other, and have about the same buffer.
+    ///
+    /// Both begin at the same byte: blocks of collectives have equal offsets in the buffers of all ranks,
+    /// which may merge different residencies.
     static bool can_share_buffer(const Residency& from, const Residency& to) {
         const auto size = [](const ByteRangeSet& ranges) { return ranges.end() - ranges.begin(); };
         auto both = from.all;
         both.add(to.all);
         const auto larger = std::max(size(from.all), size(to.all));
         return from.tier == Tier::device && to.tier == Tier::device && to.first_op > from.last_op &&
-               size(both) - larger <= larger / part_of_growth;
+               from.all.begin() == to.all.begin() && size(both) - larger <= larger / part_of_growth;
     }
 
     bool can_stay(std::size_t i, std::size_t next) const {
