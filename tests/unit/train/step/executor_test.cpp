@@ -193,6 +193,36 @@ TEST(Executor, DoesNotStartCollectivesAhead) {
     EXPECT_LT(rig.log.find("end0"), rig.log.find("start1"));
 }
 
+TEST(Executor, StartsAllCopiesThatAreReadyBeforeItComputes) {
+    Rig rig{2};
+    rig.add(Engine::compute, {}, {0});
+    rig.add(Engine::host_to_device, {0}, {}, 1);
+    rig.add(Engine::host_to_device, {0}, {}, 1);
+    rig.add(Engine::compute, {}, {1});
+    derive_dependencies(rig.program);
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
+
+    executor.run_step();
+    executor.finish();
+
+    EXPECT_EQ(rig.log, " run0 start1 end1 start2 end2 run3");
+}
+
+TEST(Executor, StartsEarlyOnlyWhatMayStartEarly) {
+    Rig rig{3};
+    for (int b = 0; b < 3; ++b) {
+        rig.add(Engine::collective, {}, {b}, 3);
+    }
+    rig.actions[1].may_start_early = true;
+    derive_dependencies(rig.program);
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
+
+    executor.run_step();
+    executor.finish();
+
+    EXPECT_EQ(rig.log, " start0 start1 end0 end1 start2 end2");
+}
+
 TEST(Executors, GoOnWithTheStepsOfEach) {
     Rig one{1}, other{1};
     for (auto* rig : {&one, &other}) {
