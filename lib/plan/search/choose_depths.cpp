@@ -289,9 +289,10 @@ class DepthChooser {
     }
 
     LaneTime time_of(const spec::RunSpec& shorter, int rank) {
-        const auto program = schedule::build_program(shorter, rank, schedule::Variant::train);
+        const schedule::ModelLayout model{shorter, rank};
+        const auto program = schedule::build_timed(shorter, model);
         timed_.watch()(program.ops.size());
-        return lane_time(program, shorter, schedule::ModelLayout{shorter, rank}, rates_);
+        return lane_time(program, shorter, model, rates_);
     }
 
     bool reads_states() const { return spec::are_optimizer_states_on_nvme(spec_); }
