@@ -19,6 +19,7 @@
 #   bubble        what four stages wait for each other, beside theory                           1 min
 #   saving        the step that saves, beside those that do not                                  8 min
 #   throttled     depths of prefetch at the ratios of other machines                            25 min
+#   chunks        state that stays on the device where memory is free, beside static splits     15 min
 #   torch         a step beside PyTorch, eager and compiled                                     20 min
 #   torch_adamw   the optimizer beside PyTorch's fused one, bare and with both casts             4 min
 #   fsdp2         ZeRO 3 on two ranks beside PyTorch FSDP2                                       6 min
@@ -32,7 +33,7 @@
 # bar is missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage queue tiers context pieces adamw spread axes families cache preference bubble saving throttled torch torch_adamw fsdp2 deepspeed offload tokenize"
+all="step collectives storage queue tiers context pieces adamw spread axes families cache preference bubble saving throttled chunks torch torch_adamw fsdp2 deepspeed offload tokenize"
 for part; do
   [[ " $all largest " == *" $part "* ]] || { sed -n '2,31s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -100,6 +101,7 @@ measure_families() { keep families python3 perf/families.py --binary $bin/perf_s
 measure_bubble() { python3 perf/bubble.py --binary $bin/ziggurat; }
 measure_saving() { python3 perf/saving.py --binary $bin/ziggurat; }
 measure_throttled() { python3 perf/throttled.py --binary $bin/ziggurat; }
+measure_chunks() { python3 perf/chunks.py --binary $bin/ziggurat; }
 measure_torch() {
   python3 perf/compare_torch.py \
     --ours "$bin/perf_step --model {model} --precision {precision} --threads {threads} --no-floor"

@@ -110,6 +110,12 @@ BARS = {
                   Bar("overlap: gain as a share of what the floor says", {"measurement": "throttled"}, "overlap", 0.9),
                   Bar("fetching a layer: time on four ranks over one", {"measurement": "throttled"}, "fetch", 0.3,
                       is_most=True)],
+    "chunks": [Bar("chunks that stay: step over that of the best static split", {"measurement": "chunks"},
+                   "over_static", 1.0, is_most=True),
+               Bar("auto's chunk: step over that of the best power of two", {"measurement": "chunks"}, "over_best", 1.03,
+                   is_most=True),
+               Bar("chunks with room for all state: step over static movement", {"measurement": "chunks"}, "with_room",
+                   1.03, is_most=True)],
     "torch": model_bars("compare_torch", "ratio", "tokens/s over the faster PyTorch", {"f32": 1.4, "bf16": 1.4}),
     "torch_adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): PyTorch's time over ours",
                         {"measurement": "compare_adamw", "type": kind, "threads": threads}, "ratio", value)
