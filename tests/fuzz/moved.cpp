@@ -176,9 +176,10 @@ bool has_closed_forms(const spec::RunSpec& run) {
     const int ranks = run.parallel.ranks;
     return ranks > 1 && run.parallel.data == ranks && !run.overlap.optimizer_with_backward &&
            sharding.parameters == ranks && sharding.gradients == ranks && sharding.optimizer == ranks &&
-           sharding.secondary == 0 && sharding.reduce == spec::ReducePlan::each_microbatch &&
-           run.recompute.every == 1 && tiers.tiles.empty() && is_whole(tiers.parameters) &&
-           is_whole(tiers.gradients) && is_whole(tiers.optimizer) && is_whole(tiers.activations);
+           tiers.movement == spec::Movement::fixed && sharding.secondary == 0 &&
+           sharding.reduce == spec::ReducePlan::each_microbatch && run.recompute.every == 1 &&
+           tiers.tiles.empty() && is_whole(tiers.parameters) && is_whole(tiers.gradients) &&
+           is_whole(tiers.optimizer) && is_whole(tiers.activations);
 }
 
 std::string lack_of_movement(const spec::RunSpec& run,

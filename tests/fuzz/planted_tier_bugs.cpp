@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "schedule/place/derive_dependencies.hpp"
 #include "schedule/place/place_buffers.hpp"
+#include "schedule/residency/unit_passes.hpp"
 #include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::test {
@@ -57,6 +59,25 @@ Op* last_writer(Program& program, const Op& op) {
         }
     }
     return nullptr;
+}
+
+/// True for the eviction of a chunk that two passes or more have used since its fetch.
+bool is_eviction_of_a_chunk_that_stayed(const Program& program, const Op& op) {
+    if (!moves_state(op) || buffer_of(program, op.reads.front()).tier != spec::Tier::device ||
+        buffer_of(program, op.reads.front()).consumer != schedule::MemoryCategory::transfers ||
+        buffer_of(program, op.writes.front()).tier == spec::Tier::device) {
+        return false;
+    }
+    std::set<schedule::UnitPass> passes;
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        const auto& other = program.ops[i];
+        const auto uses = [&](const Operand& operand) { return operand.buffer == op.reads.front().buffer; };
+        if (!moves_state(other) &&
+            (std::ranges::any_of(other.reads, uses) || std::ranges::any_of(other.writes, uses))) {
+            passes.insert(schedule::unit_pass_of(program, static_cast<int>(i)));
+        }
+    }
+    return passes.size() > 1;
 }
 
 bool is_fetch_of_a_change(const Program& program, const Op& op) {
@@ -150,6 +171,7 @@ bool is_fetch_of_an_activation(const Program& program, const Op& op) {
 constexpr std::array bugs = {
     PlantedBug{"AFetchIsSkipped", is_fetch, forget},
     PlantedBug{"AnEvictionIsSkipped", is_eviction, forget},
+    PlantedBug{"AChangedChunkIsDropped", is_eviction_of_a_chunk_that_stayed, forget},
     PlantedBug{"AFetchIsIssuedOneOpTooEarly", is_fetch_of_a_change, fetch_before_the_change},
     PlantedBug{"ARecomputationIsSkipped", is_read_recomputation, forget},
     PlantedBug{"ARecomputationReadsAStaleInput", is_read_recomputation, read_a_stale_input},

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t num_decks = 12;
 /// For bugs that few decks can have.
-constexpr std::uint64_t max_decks = 20;
+constexpr std::uint64_t max_decks = 60;
 
 /// Two steps and an evaluation of the next batch, which show transfers too late for the first step.
 constexpr LrScheduleState course{.steps = 2};

@@ -399,6 +399,14 @@ RandomDeck random_deck_of_tiers(std::uint64_t seed, int max_ranks, const std::st
     if (draw.chance(0.6)) {
         draw_fates_of_deck(draw, deck);
     }
+    if (draw.chance(0.5)) {
+        // Decks have no homes next to chunks, so the run has them.
+        deck.run.tiers.movement = spec::Movement::chunks;
+        const bool is_small = draw.chance(0.5);
+        deck.run.tiers.device_budget_bytes = is_small ? 1 : spec::unlimited;
+        deck.text += fmt::format("# with chunks that stay in {}\n",
+                                 is_small ? "free memory" : "memory without a limit");
+    }
     return deck;
 }
 
@@ -406,6 +414,7 @@ spec::RunSpec without_tiers(const spec::RunSpec& run) {
     auto reference = run;
     const spec::Home device;
     auto& tiers = reference.tiers;
+    tiers.movement = spec::Movement::fixed;
     tiers.parameters = tiers.gradients = tiers.optimizer = tiers.activations = device;
     tiers.chunk_elements = 1 << 20;
     reference.overlap.prefetch = spec::Overlap{}.prefetch;

@@ -33,6 +33,8 @@ RandomDeck random_deck(std::uint64_t seed, int max_ranks);
 
 /// Same, with offloaded state, at least one kind of it fully, and 20 steps.
 ///
+/// In every other run, chunks of state stay on the device if memory is free.
+///
 /// \param nvme_folder  folder of the NVMe tier of all ranks
 RandomDeck random_deck_of_tiers(std::uint64_t seed, int max_ranks, const std::string& nvme_folder);
 
