@@ -116,7 +116,7 @@ TEST_F(SystemDecks, LoadAsTheirFirstLinesSay) {
         }
         ++checked;
     }
-    EXPECT_GE(checked, 18);
+    EXPECT_GE(checked, 23);
 }
 
 /// Expects that the deck fits, and that it lacks memory of `tier` with `overrides`.
@@ -144,6 +144,30 @@ TEST_F(SystemDecks, FourteenBillionWithSpeculativeUpdatesFitOneDeviceAndItsHost)
     EXPECT_NE(plan::memory_report(whole.run, whole.machine).table.find("undo"), std::string::npos);
     expect_to_need(whole, at({"tiers.home.gradients=device", "tiers.home.optimizer=device"}),
                    spec::Tier::device);
+}
+
+TEST_F(SystemDecks, EighteenBillionByChunksFitEightDevicesWithASmallHost) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("patrickstar-18b.yaml", "dgx-2", 8, overrides);
+    };
+    expect_to_need(at({}),
+                   at({"tiers.movement=static", "tiers.home.parameters=host", "tiers.home.gradients=host",
+                       "tiers.home.optimizer=host"}),
+                   spec::Tier::host);
+}
+
+TEST_F(SystemDecks, SixtyEightBillionByChunksFitEightDevicesAndTheirHost) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("patrickstar-68b.yaml", "dgx-a100", 8, overrides);
+    };
+    expect_to_need(at({}), at({"tiers.movement=static"}), spec::Tier::device);
+}
+
+TEST_F(SystemDecks, Gpt3ByChunksFitsThirtyTwoDevicesAndTheirHosts) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("patrickstar-175b.yaml", "dgx-a100", 32, overrides);
+    };
+    expect_to_need(at({}), at({"tiers.movement=static"}), spec::Tier::device);
 }
 
 const std::vector<std::string> without_disks = {"tiers.home.parameters=host", "tiers.home.gradients=host",

@@ -260,10 +260,10 @@ class Cutting {
         if (of.kind == OpKind::all_reduce) {
             op.writes.front() = part(of.writes.front(), model_.tokens, rows);
             const auto run = op.reads.front().runs.front();
-            const std::int64_t width = element_bytes(program_.buffers[op.reads.front().buffer]);
-            op.blocks = equal_blocks(run.bytes / width, width, model_.tensor());
             for (auto& block : op.blocks) {
-                block.offset += run.offset;
+                const auto begin = std::clamp(block.offset, run.offset, run.offset + run.bytes);
+                const auto end = std::clamp(block.offset + block.bytes, run.offset, run.offset + run.bytes);
+                block = {begin, end - begin};
             }
         } else {
             for (std::size_t m = 0; m < op.blocks.size(); ++m) {
