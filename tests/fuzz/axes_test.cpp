@@ -56,8 +56,10 @@ ClassBBounds bounds_of(const spec::RunSpec& run) {
                : ClassBBounds{.gradient = 0.05, .norm = 0.05, .loss = 1e-3, .weights = 0.02};
 }
 
-/// Returns the bounds for a training that multiplies rounding errors: ten times the effect of another order
-/// of sums on one rank, as micro-batches of one sample and of the whole batch have it.
+/// Returns the bounds for a training that multiplies rounding errors.
+///
+/// They are ten times the effect of another order of sums on one rank: of micro-batches of one sample, and of
+/// the whole batch.
 ClassBBounds widened(ClassBBounds bounds,
                      spec::RunSpec run,
                      const comm::Context& group,

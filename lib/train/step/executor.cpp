@@ -162,8 +162,9 @@ void Executor::run_until(const Done& done) {
     }
 }
 
-/// Gives each lane a turn. Asynchronous ops come first: those that are ready start before this thread begins
-/// a long computation.
+/// Gives each lane a turn. Asynchronous ops come first.
+///
+/// So those that are ready start before this thread begins a long computation.
 bool Executor::advance_all() {
     const auto is_asynchronous = [this](const LaneState& lane) {
         return has_work(lane) && actions_[lane.ops[lane.next]].is_asynchronous();
