@@ -43,7 +43,7 @@ def passes_of(path):
     """The begin, end and step of each op of a layer that a rank has computed, in microseconds."""
     events = json.loads(path.read_text())["traceEvents"]
     lanes = {event["tid"] for event in events if event["ph"] == "M"
-             and event["args"]["name"] in ("compute", "compute beside it")}  # what overlaps a note of a wait has a row of its own
+             and event["args"]["name"] in ("compute", "compute (concurrent)")}  # what overlaps a note of a wait has a row of its own
     return [(event["ts"], event["ts"] + event["dur"], event["args"]["step"]) for event in events
             if event["ph"] == "X" and event["cat"] == "work" and event["tid"] in lanes
             and OP_OF_LAYER.match(event["name"])]

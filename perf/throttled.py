@@ -190,7 +190,7 @@ def measure_machine(chosen, name, home, flops, log):
 def fetch_seconds(directory):
     """Of a layer's parameters on rank 0: read and copy, when nothing else uses their lanes."""
     events = json.loads((directory / "trace.rank0000.json").read_text())["traceEvents"]
-    lanes = {event["tid"]: event["args"]["name"].removesuffix(" beside it") for event in events
+    lanes = {event["tid"]: event["args"]["name"].removesuffix(" (concurrent)") for event in events
              if event.get("ph") == "M" and event["name"] == "thread_name"}
     spans = collections.defaultdict(list)
     for event in events:

@@ -76,21 +76,26 @@ void PhaseWriter::add_to_gradient(
     total.buffer = sum;
 }
 
-/// Records `buffer` as the gradient of the phase's input, in the placement of the value.
-///
-/// If later readers have left a gradient in another buffer, adds to that.
-void PhaseWriter::leave_gradient(UnitId unit, int phase, int microbatch, BufferId buffer) {
+/// Returns the gradient of the phase's input in the placement of the value, from the one that `buffer` has.
+PlacedValue PhaseWriter::whole_gradient(UnitId unit, int phase, int microbatch, BufferId buffer) {
     const auto& described = unit_of(unit).phases[phase];
     const auto& use = described.reads.front();
     const auto& value = unit_of(unit).values[use.value];
-    PlacedValue left{buffer, use.wanted};
     if (model_.tensor() > 1 && use.wanted == Placement::replicated &&
         described.writes.front().wanted == Placement::split_width) {
         // Each rank has the part of the gradient that comes from its columns.
-        left = {convert(buffer, Placement::partial, value.placement, value.width, unit, microbatch,
+        return {convert(buffer, Placement::partial, value.placement, value.width, unit, microbatch,
                         Direction::backward),
                 value.placement};
     }
+    return {buffer, use.wanted};
+}
+
+/// Records the gradient of the phase's input.
+///
+/// If later readers have left a gradient in another buffer, adds to that.
+void PhaseWriter::leave_gradient(UnitId unit, int phase, int microbatch, const PlacedValue& left) {
+    const auto& use = unit_of(unit).phases[phase].reads.front();
     const ValueKey key{microbatch, unit, use.value};
     const auto known = gradients_.find(key);
     if (known == gradients_.end() || known->second.buffer == left.buffer) {
@@ -145,6 +150,7 @@ void PhaseWriter::backward_linear(UnitId unit, int phase, int microbatch) {
     const BufferId d_x =
         passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : BufferId{};
 
+    PlacedValue left;
     auto through = compute_op(unit, phase, microbatch, Direction::backward_input);
     if (passes_on) {
         through.reads.push_back(whole(program, d_y.buffer, Role::d_output));
@@ -152,6 +158,8 @@ void PhaseWriter::backward_linear(UnitId unit, int phase, int microbatch) {
         through.writes.push_back(whole(program, d_x, Role::d_input));
         add_workspace(through, workspace_bytes(described, Direction::backward_input));
         add(std::move(through));
+        // The product for the weight hides the sum.
+        left = whole_gradient(unit, phase, microbatch, d_x);
     }
 
     auto weight = compute_op(unit, phase, microbatch, Direction::backward_weight);
@@ -160,7 +168,7 @@ void PhaseWriter::backward_linear(UnitId unit, int phase, int microbatch) {
         add_weight_product(std::move(weight), x, d_y, workspace_bytes(described, Direction::backward_weight));
     }
     if (passes_on) {
-        leave_gradient(unit, phase, microbatch, d_x);
+        leave_gradient(unit, phase, microbatch, left);
     }
 }
 
@@ -258,7 +266,7 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
         const bool is_stream = x == unit_of(unit).input;
         gradients_[{microbatch, unit, x}] = {d_x, described.reads[0].wanted, is_stream};
     } else if (d_x >= 0) {
-        leave_gradient(unit, phase, microbatch, d_x);
+        leave_gradient(unit, phase, microbatch, whole_gradient(unit, phase, microbatch, d_x));
     }
 }
 

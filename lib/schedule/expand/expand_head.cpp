@@ -256,7 +256,7 @@ BufferId PhaseWriter::input_gradient_of_head(UnitId unit, int mb, BufferId d_h) 
         return -1;
     }
     const int logits_phase = phase_of(unit_of(unit), PhaseKind::logits);
-    leave_gradient(unit, logits_phase, mb, d_h);
+    leave_gradient(unit, logits_phase, mb, whole_gradient(unit, logits_phase, mb, d_h));
     backward_from(unit, logits_phase, mb);
     return d_input(unit, mb);
 }

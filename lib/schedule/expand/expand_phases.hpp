@@ -121,7 +121,8 @@ class PhaseWriter {
     ///
     /// It is `total`, or a new buffer if a deferred weight product reads `total`.
     BufferId sum_buffer(BufferId total, UnitId unit, int value, layout::Placement placement, int microbatch);
-    void leave_gradient(UnitId unit, int phase, int microbatch, BufferId buffer);
+    PlacedValue whole_gradient(UnitId unit, int phase, int microbatch, BufferId buffer);
+    void leave_gradient(UnitId unit, int phase, int microbatch, const PlacedValue& left);
     void add_to_gradient(UnitId unit, int phase, int microbatch, BufferId addend, PlacedValue& total);
 
     // expand_tiles.cpp: tiled phases

@@ -123,7 +123,7 @@ void PhaseWriter::backward_tiles(UnitId unit, int phase, int microbatch) {
         }
     }
     if (passes_on) {
-        leave_gradient(unit, phase, microbatch, d_x);
+        leave_gradient(unit, phase, microbatch, whole_gradient(unit, phase, microbatch, d_x));
     }
 }
 

@@ -141,7 +141,7 @@ class Cutting {
                 const auto all = op.reads.front().buffer;
                 const auto maker = written.find(all);
                 if (maker != written.end() && is_product(source_[maker->second]) &&
-                    !(read.contains(all) && read.at(all) > maker->second) && !is_hidden(maker->second, at)) {
+                    !(read.contains(all) && read.at(all) > maker->second) && !is_hidden(maker->second)) {
                     add_sum(maker->second, at);
                 }
             }
@@ -154,11 +154,11 @@ class Cutting {
         }
     }
 
-    /// True if a weight's gradient is computed between the two ops.
-    bool is_hidden(OpId product, OpId sum) const {
-        for (auto at = product + 1; at < sum; ++at) {
-            if (source_[at].direction == Direction::backward_weight && source_[at].flops > 0) {
-                return true;
+    /// True if the next op that computes forms the gradient of a weight.
+    bool is_hidden(OpId product) const {
+        for (auto at = product + 1; at < std::ssize(source_); ++at) {
+            if (source_[at].kind == OpKind::compute) {
+                return source_[at].direction == Direction::backward_weight && source_[at].flops > 0;
             }
         }
         return false;
@@ -292,28 +292,6 @@ void tensor_pieces_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const 
     if (spec.overlap.tensor_pieces && model.tensor() > 1 && draft.program.variant != Variant::cached) {
         Cutting{draft.program, model}.apply();
     }
-}
-
-bool is_later_piece(const Program& program, const Op& op) {
-    if (!is_tensor_collective(op)) {
-        return false;
-    }
-    const Op* before = &op;
-    do {
-        if (before == program.ops.data()) {
-            return false;
-        }
-        --before;
-    } while (before->lane != op.lane);
-    const auto all_rows = [](const Op& of) -> const Operand& {
-        return of.kind == OpKind::all_gather ? of.writes.front() : of.reads.front();
-    };
-    const auto& rows = all_rows(op);
-    const auto& earlier = all_rows(*before);
-    return is_tensor_collective(*before) && before->kind == op.kind && before->unit == op.unit &&
-           before->microbatch == op.microbatch && before->direction == op.direction &&
-           rows.buffer == earlier.buffer && rows.runs.size() == 1 && earlier.runs.size() == 1 &&
-           earlier.runs.front().offset + earlier.runs.front().bytes <= rows.runs.front().offset;
 }
 
 }  // namespace ziggurat::schedule

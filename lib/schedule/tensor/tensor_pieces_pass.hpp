@@ -28,9 +28,4 @@ namespace ziggurat::schedule {
 /// Numerics: a product of fewer rows may add in another order, so results agree within a tolerance only.
 void tensor_pieces_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
-/// True if the op before it on its lane is another piece of the same collective.
-///
-/// Pieces have different bytes, so they may be in flight at the same time.
-bool is_later_piece(const Program& program, const Op& op);
-
 }  // namespace ziggurat::schedule

@@ -30,7 +30,8 @@ struct Action {
     std::function<bool()> may_begin = {};
     /// Human-readable name of the resource that `may_begin` waits for.
     const char* hold_reason = "";
-    bool may_start_early = false;  ///< may start while the op before it on its lane is running
+    /// Number of ops before it on its lane that may still run when it starts.
+    int max_running_before = 0;
     /// Asynchronous, and computed by a thread of this rank: it does not wait for other ranks.
     bool computes_concurrently = false;
 

@@ -11,7 +11,7 @@
 #include "comm/device_collectives.hpp"
 #include "layout/mesh.hpp"
 #include "layout/sum_group.hpp"
-#include "schedule/tensor/tensor_pieces_pass.hpp"
+#include "schedule/place/lane_independence.hpp"
 
 namespace ziggurat::train {
 
@@ -118,7 +118,8 @@ Action GroupCollectives::bind(const schedule::Program& program,
                 [&group, calls] {
                     return std::ranges::all_of(calls, [&group](int call) { return group.poll(call); });
                 },
-            .may_start_early = schedule::is_later_piece(program, op)};
+            .max_running_before =
+                op.purpose == schedule::Purpose::tensor ? schedule::independent_ops_before(program, op) : 0};
 }
 
 comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,

@@ -43,7 +43,8 @@ Action HostOptimizerThread::applied_to(const schedule::Program& program,
     action.poll = [this, task] { return thread_->is_done(*task); };
     action.began_ns = [task] { return task->begin_ns; };
     action.ended_ns = [task] { return task->end_ns; };
-    action.may_start_early = true;  // the thread runs tasks in the order in which they are posted
+    // The thread runs tasks in the order in which they are posted.
+    action.max_running_before = schedule::max_in_flight;
     action.computes_concurrently = true;
     return action;
 }

@@ -115,7 +115,8 @@ Action LinkThrottle::applied_to(const schedule::Program& program,
     Stay* stay = &stays_.back();
     auto throttled = action;
     // A stream moves the bytes in order without further calls, so the next op may start early.
-    throttled.may_start_early = action.may_start_early || !action.is_asynchronous();
+    throttled.max_running_before =
+        action.is_asynchronous() ? action.max_running_before : schedule::max_in_flight;
     auto move = action.is_asynchronous() ? std::move(action.start) : std::move(action.run);
     throttled.run = {};
     throttled.start = [this, stay, stream, move = std::move(move)] {

@@ -99,7 +99,7 @@ Executor::Executor(const schedule::Program& program,
         lanes_[lane].passed.resize(lanes_[lane].ops.size());
         lanes_[lane].has_any_order = schedule::overlaps_itself(engine);
         const bool has_early_starts = std::ranges::any_of(
-            lanes_[lane].ops, [&](schedule::OpId op) { return actions_[op].may_start_early; });
+            lanes_[lane].ops, [&](schedule::OpId op) { return actions_[op].max_running_before > 0; });
         if (lanes_[lane].has_any_order || has_early_starts) {
             lanes_[lane].max_running =
                 std::min(std::size_t{schedule::max_in_flight}, lanes_[lane].ops.size());

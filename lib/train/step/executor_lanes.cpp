@@ -246,7 +246,8 @@ bool Executor::start_ahead(LaneState& lane) {
             continue;
         }
         const auto& action = actions_[lane.ops[index]];
-        if (!lane.has_any_order && position > lane.next && !action.may_start_early) {
+        const auto running_before = static_cast<int>(position - lane.next);
+        if (!lane.has_any_order && running_before > action.max_running_before) {
             break;
         }
         if (action.is_asynchronous() && missing(lane.ops[index], step, completed_) < 0 &&

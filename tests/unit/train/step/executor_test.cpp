@@ -213,7 +213,7 @@ TEST(Executor, StartsEarlyOnlyWhatMayStartEarly) {
     for (int b = 0; b < 3; ++b) {
         rig.add(Engine::collective, {}, {b}, 3);
     }
-    rig.actions[1].may_start_early = true;
+    rig.actions[1].max_running_before = 1;
     derive_dependencies(rig.program);
     Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
 
