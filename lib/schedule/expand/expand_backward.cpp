@@ -76,7 +76,9 @@ void PhaseWriter::add_to_gradient(
     total.buffer = sum;
 }
 
-/// Returns the gradient of the phase's input in the placement of the value, from the one that `buffer` has.
+/// Returns the gradient of the phase's input, in the placement of the value.
+///
+/// \param buffer  the gradient that this rank has computed
 PlacedValue PhaseWriter::whole_gradient(UnitId unit, int phase, int microbatch, BufferId buffer) {
     const auto& described = unit_of(unit).phases[phase];
     const auto& use = described.reads.front();
