@@ -11,6 +11,7 @@
 #include "layout/host_workspaces.hpp"
 #include "model/binder.hpp"
 #include "schedule/step_program.hpp"
+#include "schedule/sums_apart.hpp"
 
 namespace ziggurat::model {
 
@@ -38,11 +39,7 @@ class Operands {
     bool writes(Role role) const { return program_.find_write(op_, role) != nullptr; }
 
     /// True if the op adds to the operand that it reads, and writes the sum to another buffer.
-    bool sums_apart(Role role) const {
-        const auto* const read = program_.find_read(op_, role);
-        const auto* const written = program_.find_write(op_, role);
-        return read != nullptr && written != nullptr && read->buffer != written->buffer;
-    }
+    bool sums_apart(Role role) const { return schedule::sums_apart(program_, op_, role); }
 
     template <class E>
     VectorAddress<const E> in(Role role) {

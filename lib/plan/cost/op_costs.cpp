@@ -172,13 +172,14 @@ class OpCosts {
         if (schedule::is_message(op.kind)) {
             return message_seconds(vector_bytes(op), is_within_node(op), rates_);
         }
-        const double seconds = collective_seconds(op.kind, vector_bytes(op), shape, rates_);
         if (op.purpose != schedule::Purpose::tensor || rates_.tensor_axis <= 0) {
-            return seconds;
+            return collective_seconds(op.kind, vector_bytes(op), shape, rates_);
         }
-        const double members = shape.members;
-        const double vectors = (op.kind == OpKind::all_reduce ? 2 : 1) * (members - 1) / members;
-        return std::max(seconds, vectors * static_cast<double>(vector_bytes(op)) / rates_.tensor_axis);
+        auto limited = rates_;
+        for (auto* link : {&limited.node_link, &limited.network_link}) {
+            link->bandwidth = std::min(link->bandwidth, rates_.tensor_axis);
+        }
+        return collective_seconds(op.kind, vector_bytes(op), shape, limited);
     }
 
     bool is_within_node(const Op& op) const {

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "schedule/step_program.hpp"
+#include "schedule/sums_apart.hpp"
 
 namespace ziggurat::plan {
 
@@ -21,11 +22,7 @@ class OpOperands {
     bool reads(schedule::Role role) const { return program_.find_read(op_, role) != nullptr; }
     bool writes(schedule::Role role) const { return program_.find_write(op_, role) != nullptr; }
     /// True if the op adds to the operand that it reads, and writes the sum to another buffer.
-    bool sums_apart(schedule::Role role) const {
-        const auto* const read = program_.find_read(op_, role);
-        const auto* const written = program_.find_write(op_, role);
-        return read != nullptr && written != nullptr && read->buffer != written->buffer;
-    }
+    bool sums_apart(schedule::Role role) const { return schedule::sums_apart(program_, op_, role); }
     /// Returns the bytes of the operand that is read in that role; 0 if the op has no such operand.
     std::int64_t read(schedule::Role role) const { return bytes_of(program_.find_read(op_, role)); }
     std::int64_t written(schedule::Role role) const { return bytes_of(program_.find_write(op_, role)); }

@@ -5,14 +5,9 @@
 #include "base/text/units.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/planned_time.hpp"
+#include "plan/search/significantly_shorter.hpp"
 
 namespace ziggurat::plan {
-namespace {
-
-/// Differences of planned times below this share are not significant.
-constexpr double certainly_shorter = 0.99;
-
-}  // namespace
 
 spec::AccumulationChoice choose_accumulation(const spec::RunSpec& spec,
                                              const spec::MachineSpec& machine,
@@ -25,7 +20,7 @@ spec::AccumulationChoice choose_accumulation(const spec::RunSpec& spec,
     const double seconds = planned_time(by_order, machine).step_seconds;
     const auto times = fmt::format("a step takes {} by layer and {} by micro-batch", format_duration(seconds),
                                    format_duration(usual));
-    if (seconds >= certainly_shorter * usual) {
+    if (seconds >= significantly_shorter * usual) {
         return {by_micro_batch, times};
     }
     const auto holds = [&](PlannedRanks which) {

@@ -4,14 +4,9 @@
 
 #include "base/text/units.hpp"
 #include "plan/planned_time.hpp"
+#include "plan/search/significantly_shorter.hpp"
 
 namespace ziggurat::plan {
-namespace {
-
-/// Differences of planned times below this share are not significant.
-constexpr double significantly_shorter = 0.99;
-
-}  // namespace
 
 spec::TensorOverlapChoice choose_tensor_overlap(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     auto run = spec;

@@ -57,7 +57,10 @@ class Cutting {
         find_sums();
         for (OpId at{0}; at < std::ssize(source_); ++at) {
             if (const auto gather = gathers_.find(at); gather != gathers_.end()) {
-                add_gathers(source_[at], gather->second);
+                const auto& pieces = products_.at(gather->second).pieces;
+                for (std::size_t k = 0; k < pieces.size(); ++k) {
+                    add_piece(source_[at], k, pieces[k]);
+                }
             } else if (products_.contains(at)) {
                 add_product(at);
             } else if (!sums_.contains(at)) {  // else: add_product has added it
@@ -126,7 +129,7 @@ class Cutting {
             }
             const auto rows = rows_of(op, all);
             if (rows && reader < std::ssize(source_) && is_product(source_[reader])) {
-                gathers_[at] = *rows;
+                gathers_.insert({at, reader});
                 products_[reader] = {.pieces = *rows, .gather = at};
             }
         }
@@ -176,11 +179,11 @@ class Cutting {
         sums_.insert({sum, product});
     }
 
-    Operand part(const Operand& of, std::int64_t all_rows, const Rows& rows) const {
+    Operand part(const Operand& of, const Rows& rows) const {
         ZG_EXPECTS(of.runs.size() == 1);
         const auto run = of.runs.front();
-        const auto row_bytes = run.bytes / all_rows;
-        ZG_EXPECTS(row_bytes * all_rows == run.bytes);
+        const auto row_bytes = run.bytes / model_.tokens;
+        ZG_EXPECTS(row_bytes * model_.tokens == run.bytes);
         Operand some{of.buffer, of.role, {}};
         some.runs = {{run.offset + rows.begin * row_bytes, rows.size() * row_bytes}};
         return some;
@@ -190,21 +193,26 @@ class Cutting {
         return op.label + ", rows of rank " + std::to_string(piece);
     }
 
-    void add_gathers(const Op& of, const std::vector<Rows>& pieces) {
-        for (std::size_t k = 0; k < pieces.size(); ++k) {
-            Op op = of;
-            op.label = label_of(of, k);
-            for (std::size_t m = 0; m < pieces.size(); ++m) {
-                if (m != k) {
-                    op.blocks[m].bytes = 0;
-                }
-            }
-            if (static_cast<int>(k) != model_.tensor_rank) {
-                op.reads.front().runs = {{of.reads.front().runs.front().offset, 0}};
-            }
-            op.writes.front() = part(of.writes.front(), model_.tokens, pieces[k]);
-            program_.ops.push_back(std::move(op));
+    /// Adds the piece of a collective that has these rows, of member `k`.
+    void add_piece(const Op& of, std::size_t k, const Rows& rows) {
+        Op op = of;
+        op.label = label_of(of, k);
+        const bool gathers = of.kind == OpKind::all_gather;
+        auto& all = gathers ? op.writes.front() : op.reads.front();
+        auto& other = gathers ? op.reads.front() : op.writes.front();
+        all = part(all, rows);
+        const auto run = all.runs.front();
+        for (auto& block : op.blocks) {
+            const auto begin = std::clamp(block.offset, run.offset, run.offset + run.bytes);
+            const auto end = std::clamp(block.offset + block.bytes, run.offset, run.offset + run.bytes);
+            block = {begin, end - begin};
         }
+        if (of.kind == OpKind::all_reduce) {
+            other = part(other, rows);
+        } else if (static_cast<int>(k) != model_.tensor_rank) {
+            other.runs.front().bytes = 0;
+        }
+        program_.ops.push_back(std::move(op));
     }
 
     void add_product(OpId at) {
@@ -229,7 +237,7 @@ class Cutting {
             for (auto* operands : {&op.reads, &op.writes}) {
                 for (auto& operand : *operands) {
                     if (has_rows(operand.role)) {
-                        operand = part(operand, model_.tokens, rows);
+                        operand = part(operand, rows);
                     }
                 }
             }
@@ -238,7 +246,7 @@ class Cutting {
             }
             program_.ops.push_back(std::move(op));
             if (product.sum >= 0) {
-                add_sum_of(source_[product.sum], k, rows);
+                add_piece(source_[product.sum], k, rows);
             }
         }
     }
@@ -253,37 +261,12 @@ class Cutting {
         }
     }
 
-    void add_sum_of(const Op& of, std::size_t k, const Rows& rows) {
-        Op op = of;
-        op.label = label_of(of, k);
-        op.reads.front() = part(of.reads.front(), model_.tokens, rows);
-        if (of.kind == OpKind::all_reduce) {
-            op.writes.front() = part(of.writes.front(), model_.tokens, rows);
-            const auto run = op.reads.front().runs.front();
-            for (auto& block : op.blocks) {
-                const auto begin = std::clamp(block.offset, run.offset, run.offset + run.bytes);
-                const auto end = std::clamp(block.offset + block.bytes, run.offset, run.offset + run.bytes);
-                block = {begin, end - begin};
-            }
-        } else {
-            for (std::size_t m = 0; m < op.blocks.size(); ++m) {
-                if (m != k) {
-                    op.blocks[m].bytes = 0;
-                }
-            }
-            if (static_cast<int>(k) != model_.tensor_rank) {
-                op.writes.front().runs = {{of.writes.front().runs.front().offset, 0}};
-            }
-        }
-        program_.ops.push_back(std::move(op));
-    }
-
     Program& program_;
     const ModelLayout& model_;
-    IndexedVector<OpId, Op> source_;             ///< ops before the pass
-    std::map<OpId, std::vector<Rows>> gathers_;  ///< gathers that are cut
-    std::map<OpId, Product> products_;           ///< products that are cut
-    std::map<OpId, OpId> sums_;                  ///< sums that are cut, and their products
+    IndexedVector<OpId, Op> source_;    ///< ops before the pass
+    std::map<OpId, OpId> gathers_;      ///< gathers that are cut, and their products
+    std::map<OpId, Product> products_;  ///< products that are cut
+    std::map<OpId, OpId> sums_;         ///< sums that are cut, and their products
 };
 
 }  // namespace
