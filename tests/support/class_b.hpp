@@ -24,12 +24,10 @@ struct ClassBBounds {
     double weights = 1e-4;   ///< final weights, relative to the norm of all
 };
 
-/// Describes the differences above the bounds; empty if there are no such differences.
+/// Returns the distance of each gradient of the first step, relative to the norm of its tensor.
 ///
 /// \pre both were trained with Keep::tensors
-inline std::string class_b_difference(const TinyOutcome& ours,
-                                      const TinyOutcome& alone,
-                                      const ClassBBounds& bounds = {}) {
+inline std::map<std::string, double> first_gradient_gaps(const TinyOutcome& ours, const TinyOutcome& alone) {
     struct Values {
         const std::vector<float>& values;
     };
@@ -37,7 +35,16 @@ inline std::string class_b_difference(const TinyOutcome& ours,
     for (const auto& [name, values] : alone.gradients) {
         expected.emplace(name, Values{values});
     }
-    for (const auto& [name, gap] : gradient_gaps(ours.gradients, expected)) {
+    return gradient_gaps(ours.gradients, expected);
+}
+
+/// Describes the differences above the bounds; empty if there are no such differences.
+///
+/// \pre both were trained with Keep::tensors
+inline std::string class_b_difference(const TinyOutcome& ours,
+                                      const TinyOutcome& alone,
+                                      const ClassBBounds& bounds = {}) {
+    for (const auto& [name, gap] : first_gradient_gaps(ours, alone)) {
         if (!(gap <= bounds.gradient)) {
             return fmt::format("the first gradient of {} is {} of its norm away", name, gap);
         }
