@@ -2,18 +2,25 @@
 """Times steps of two ranks that share sequences (context) with two ranks that have their own (data).
 
   perf/context.py --binary build/release/bin/ziggurat [--rounds 3] [--sequence 8192]
+  perf/context.py --binary build/release/bin/ziggurat --long
 
 A small Llama (perf/throttled.yaml) on two ranks of one thread, two sequences a step in micro-batches of one. A run's time is
 the median of its steps but the first three; the two layouts run in turn, in rounds, and the median is taken over the ratios
 of the rounds. Prints JSON lines: `ratio` is the speed with context ranks over that with data ranks, and `activations_B`
 the activations that a rank saves, by context degree (from `check --json`).
+
+With --long, trains two steps of one sequence of 131,072 tokens, with a budget of device memory (tiers.device) that one rank does
+not keep to (`one rank`, which must end with exit code 3). It must be enough for four ranks that share the sequence (`four
+ranks`), and for one rank with MLPs in tiles and the inputs of layers on the host (`tiles and tiers`). Takes about 10 minutes.
 """
 
 import argparse
 import json
+import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 import training
 
@@ -49,12 +56,57 @@ def saved_bytes(chosen, context):
     return next(row["device_B"] for row in memory["consumers"] if row["consumer"] == "activations")
 
 
+LONG = 131072
+LONG_RUNS = {"one rank": (1, {}), "four ranks": (4, {"parallel.context": 4}),
+             "tiles and tiers": (1, {"tiers.sequence_tiles": 32, "tiers.home.activations": "host"})}
+
+
+def long_command(chosen, name, action, more):
+    """The command line for one of LONG_RUNS; `action` is check or train."""
+    ranks, settings = LONG_RUNS[name]
+    tokens = training.token_file(2 * LONG + 1, VOCABULARY)
+    settings = {"data.train": f"[{{format: llmc, path: {tokens}}}]", "data.seq": LONG, "model.max_seq": LONG, "model.layers": 2,
+                "model.hidden": 32, "model.ffn_hidden": 1024, "train.global_batch": 1, "train.micro_batch": 1,
+                "train.steps": 2, "parallel.threads": 1} | settings | more
+    if action == "check":
+        return [chosen.binary, "check", DECK, "--json", "--ranks", str(ranks), "--machine", "cpu-64", *overrides(settings)]
+    folder = training.RESULTS / "runs" / f"long_{name.replace(' ', '_')}"
+    shutil.rmtree(folder, ignore_errors=True)
+    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-q", "-n", str(ranks), chosen.binary, "train", DECK,
+            f"run.dir={folder}", *overrides(settings)]
+
+
+def device_bytes(chosen, name):
+    done = subprocess.run(long_command(chosen, name, "check", {}), cwd=training.ROOT, capture_output=True, text=True, check=False)
+    return json.loads(done.stdout)["memory"]["needed"]["device_B"]
+
+
+def train_long(chosen):
+    """Prints the planned device memory of each run, and how it ended within the budget."""
+    planned = {name: device_bytes(chosen, name) for name in LONG_RUNS}
+    budget = int(1.02 * max(planned["four ranks"], planned["tiles and tiers"]))
+    ended = {}
+    for name in LONG_RUNS:
+        begin = time.monotonic()
+        done = subprocess.run(long_command(chosen, name, "train", {"tiers.device": f"{budget}B"}), cwd=training.ROOT,
+                              env=training.environment(1) | {"OMP_WAIT_POLICY": "passive"}, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL)
+        ended[name] = {"exit_code": done.returncode, "seconds": round(time.monotonic() - begin, 1)}
+    holds = [run["exit_code"] for run in ended.values()] == [3, 0, 0]
+    print(json.dumps({"measurement": "context", "figure": "long", "sequence": LONG, "budget_B": budget, "planned_B": planned,
+                      "ended": ended, "holds": holds}), flush=True)
+    return 0 if holds else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sequence", type=int, default=8192)
+    parser.add_argument("--long", action="store_true")
     chosen = parser.parse_args()
+    if chosen.long:
+        return train_long(chosen)
     rounds = [{layout: seconds_of(chosen, layout) for layout in LAYOUTS} for _ in range(chosen.rounds)]
     print(json.dumps({"measurement": "context", "figure": "speed", "sequence": chosen.sequence,
                       "ratio": statistics.median(of["data"] / of["context"] for of in rounds),

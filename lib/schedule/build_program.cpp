@@ -21,6 +21,7 @@
 #include "schedule/passes/transfer_pass.hpp"
 #include "schedule/place/derive_dependencies.hpp"
 #include "schedule/place/place_buffers.hpp"
+#include "schedule/rows/sequence_tiles_pass.hpp"
 #include "schedule/tensor/split_pass.hpp"
 #include "schedule/tensor/tensor_pieces_pass.hpp"
 #include "spec/passes_with_cache.hpp"
@@ -67,6 +68,7 @@ Program placed(const spec::RunSpec& run,
     recompute_pass(draft, spec, model);
     fuse_gelu_pass(draft, spec, model);
     tensor_pieces_pass(draft, spec, model);
+    sequence_tiles_pass(draft, spec, model);
     context_ring_pass(draft, spec, model);
     split_pass(draft, spec, model);
     gather_pass(draft, spec, model);

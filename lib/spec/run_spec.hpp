@@ -490,6 +490,8 @@ struct Tiers {
     Movement movement = Movement::fixed;
     std::int64_t chunk_elements = 0;
     std::vector<TileRule> tiles;  ///< the first rule that matches a tensor applies; empty: no tiles
+    /// Tiles along the sequence in which MLPs run; 1: whole micro-batches (sequence_tiles_pass).
+    int sequence_tiles = 1;
     /// Reduced gradients use the memory of parameters that backward no longer needs.
     bool reuse = false;
     /// The embedding's lookup and its gradient run on the host; only activations cross the link.

@@ -36,19 +36,14 @@ class SystemDecks : public ::testing::Test {
     void SetUp() override {
         fs::create_directories(scratch_);
         std::ofstream{scratch_ / "text.txt"} << std::string(num_tokens, 'a');
-        std::ofstream tokens{scratch_ / "tokens.bin", std::ios::binary};
-        for (int i = 0; i < 256; ++i) {
-            const std::int32_t word = i == 0 ? 20240520 : i == 1 ? 1 : i == 2 ? num_tokens : 0;
-            tokens.write(reinterpret_cast<const char*>(&word), sizeof word);
-        }
-        tokens << std::string(2 * num_tokens, '\0');
     }
     void TearDown() override { fs::remove_all(scratch_); }
 
+    /// The small decks train on a text; a plan of the others needs no tokens.
     Environment environment() const {
         return [this](const std::string& name) {
-            const auto file = name == "ZIGGURAT_TEXT" ? "text.txt" : "tokens.bin";
-            return std::optional{name == "ZIGGURAT_NVME" ? scratch_.string() : (scratch_ / file).string()};
+            const auto file = name == "ZIGGURAT_TEXT" ? "text.txt" : name == "ZIGGURAT_NVME" ? "" : "absent";
+            return std::optional{(scratch_ / file).string()};
         };
     }
 
@@ -59,6 +54,7 @@ class SystemDecks : public ::testing::Test {
         LoadOptions options;
         options.ranks = ranks;
         options.environment = environment();
+        options.needs_data = machine.empty();
         options.choose_homes = [](const auto& run, const auto& on) { return plan::choose_homes(run, on); };
         options.choose_depths = [](const spec::RunSpec& run, const spec::MachineSpec& on,
                                    spec::AutoDepths open) { return plan::choose_depths(run, on, open); };
@@ -76,7 +72,8 @@ class SystemDecks : public ::testing::Test {
     /// Loads without the planner: decks/header_commands and the tests below check that the plan fits.
     LoadedDeck load_quickly(const std::string& name, const std::string& machine, int ranks) const {
         Diagnostics found;
-        LoadOptions options{.ranks = ranks, .has_nccl = true, .environment = environment()};
+        LoadOptions options{
+            .ranks = ranks, .has_nccl = true, .needs_data = false, .environment = environment()};
         options.machine = load_machine(folder / "machines" / (machine + ".yaml"), found);
         EXPECT_TRUE(options.machine) << found.print();
         return load((folder / "systems" / name).string(), {}, options);
@@ -144,6 +141,34 @@ TEST_F(SystemDecks, FourteenBillionWithSpeculativeUpdatesFitOneDeviceAndItsHost)
     EXPECT_NE(plan::memory_report(whole.run, whole.machine).table.find("undo"), std::string::npos);
     expect_to_need(whole, at({"tiers.home.gradients=device", "tiers.home.optimizer=device"}),
                    spec::Tier::device);
+}
+
+TEST_F(SystemDecks, Gpt3FitsOneSmallDeviceAndItsDisks) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("fuyou-175b.yaml", "rtx-4090-ssds", 1, overrides);
+    };
+    expect_to_need(at({}), at({"tiers.home.optimizer=host"}), spec::Tier::host);
+}
+
+TEST_F(SystemDecks, ReadingParametersTwiceAStepIsFasterThanTwicePerMicroBatch) {
+    const auto at = [&](const std::string& order) {
+        return load_for("greedysnake-65b.yaml", "rtx-4090-ssds", 1, {"train.accumulate=" + order});
+    };
+    const auto ours = at("by_layer");
+    EXPECT_TRUE(plan::memory_report(ours.run, ours.machine).fits);
+    const auto in_turn = at("by_micro_batch");
+    const auto seconds = plan::planned_step_seconds(ours.run, ours.machine);
+    const auto seconds_in_turn = plan::planned_step_seconds(in_turn.run, in_turn.machine);
+    ASSERT_TRUE(seconds && seconds_in_turn);
+    EXPECT_LT(*seconds, 0.9 * *seconds_in_turn);
+}
+
+TEST_F(SystemDecks, HalfAMillionTokensInTilesFitOneDevice) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("alst-500k.yaml", "dgx-h100", 1, overrides);
+    };
+    expect_to_need(at({}), at({"tiers.sequence_tiles=1"}), spec::Tier::device);
+    expect_to_need(at({}), at({"tiers.home.activations=device"}), spec::Tier::device);
 }
 
 TEST_F(SystemDecks, EighteenBillionByChunksFitEightDevicesWithASmallHost) {

@@ -1,4 +1,4 @@
-/// Class B of context ranks, and of tensor collectives in pieces, against one rank with the whole work.
+/// Class B of context ranks, tensor collectives in pieces, and MLPs in tiles, against one rank.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -27,13 +27,15 @@ struct Layout {
     int zero = 0;
     bool has_sequence = false;
     bool has_pieces = false;
+    int tiles = 1;  ///< of MLPs along the sequence
     spec::RecomputeKind recompute = spec::RecomputeKind::none;
 
     int ranks() const { return context * data * tensor * stages; }
     std::string text() const {
         return "context " + std::to_string(context) + ", data " + std::to_string(data) + ", tensor " +
                std::to_string(tensor) + ", stages " + std::to_string(stages) + ", zero " +
-               std::to_string(zero) + (has_sequence ? ", sequence" : "") + (has_pieces ? ", pieces" : "");
+               std::to_string(zero) + (has_sequence ? ", sequence" : "") + (has_pieces ? ", pieces" : "") +
+               (tiles > 1 ? ", tiles " + std::to_string(tiles) : "");
     }
 };
 
@@ -60,6 +62,10 @@ std::vector<Layout> layouts() {
         {.data = 2, .tensor = 4, .zero = 3, .has_sequence = true, .has_pieces = true},
         {.context = 2, .tensor = 3, .zero = 1, .has_pieces = true},
         {.context = 2, .tensor = 3, .stages = 2, .has_sequence = true, .has_pieces = true},
+        {.data = 2, .zero = 3, .tiles = 5, .recompute = RecomputeKind::full},
+        {.tensor = 2, .has_sequence = true, .tiles = 3, .recompute = RecomputeKind::full},
+        {.context = 3, .zero = 2, .tiles = 2, .recompute = RecomputeKind::selective},
+        {.tensor = 2, .stages = 2, .tiles = 4, .recompute = RecomputeKind::full},
     };
 }
 
@@ -86,6 +92,7 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.parallel.tensor = layout.tensor;
     run.parallel.sequence = layout.has_sequence;
     run.overlap.tensor_pieces = layout.has_pieces;
+    run.tiers.sequence_tiles = layout.tiles;
     run.parallel.stages = layout.stages;
     run.parallel.ranks = run.parallel.ranks_per_node = layout.ranks();
     const int span = run.parallel.data;

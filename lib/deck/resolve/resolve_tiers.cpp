@@ -260,6 +260,7 @@ void resolve_tiers(Resolution& resolution) {
     tiers.chunk_elements =
         resolution.is_auto("tiers.chunk") ? first_chunk(resolution) : values.integer("tiers.chunk");
     tiers.tiles = tile_rules(resolution);
+    tiers.sequence_tiles = static_cast<int>(values.integer("tiers.sequence_tiles"));
     tiers.open.tiles = values.is_keyword("tiers.tile", "auto");
     tiers.open.prefetch = tiers.open.tiles && resolution.is_auto("overlap.prefetch");
 }

@@ -333,6 +333,15 @@ void tiles_cut_something(const Resolution& at) {
     }
 }
 
+void sequence_tiles_save_memory(const Resolution& at) {
+    const spec::RunSpec& run = at.run;
+    if (run.tiers.sequence_tiles > 1 && run.recompute.kind == spec::RecomputeKind::none &&
+        run.recompute.fates.empty() && !spec::has_auto_recomputation(run)) {
+        warn(at, "tiers.sequence_tiles", "all inner values of MLPs are saved for backward",
+             "Set recompute.kind: full, or the fates of these values to recompute, or remove it.");
+    }
+}
+
 constexpr std::array rules = {
     Rule{keys_do_something, ""},
     Rule{scaling_keys_are_those_of_the_kind, "model.family model.rope_scaling"},
@@ -341,6 +350,7 @@ constexpr std::array rules = {
     Rule{prefetch_fetches_something, "overlap.prefetch sharding tiers parallel"},
     Rule{patterns_take_decay_away, "optimizer model"},
     Rule{tiles_cut_something, "tiers.tile"},
+    Rule{sequence_tiles_save_memory, "tiers.sequence_tiles recompute"},
 };
 
 }  // namespace

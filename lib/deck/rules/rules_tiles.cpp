@@ -63,11 +63,49 @@ void tiles_have_no_second_copy(const Resolution& at) {
     }
 }
 
+void sequence_tiles_have_rows(const Resolution& at) {
+    const auto rows = at.run.train.micro_batch * at.run.data.seq / at.run.parallel.context;
+    if (at.run.tiers.sequence_tiles > std::max<std::int64_t>(rows, 1)) {
+        at.found.error(at.values.location("tiers.sequence_tiles"),
+                       fmt::format("tiers.sequence_tiles is {}", at.run.tiers.sequence_tiles),
+                       fmt::format("a micro-batch has {} tokens on a rank", rows), "Use a smaller number.");
+    }
+}
+
+/// Checks that products of MLPs are divided one way only: by rows or by weights, into tiles or pieces.
+void sequence_tiles_divide_alone(const Resolution& at) {
+    const spec::Tiers& tiers = at.run.tiers;
+    if (tiers.sequence_tiles == 1) {
+        return;
+    }
+    const auto tensors = layout::tensors(at.run.model);
+    const bool cuts_mlps =
+        tiers.open.tiles || std::ranges::any_of(tiers.tiles, [&](const spec::TileRule& rule) {
+            return rule.out > 1 && std::ranges::any_of(tensors, [&](const layout::Tensor& tensor) {
+                       return tensor.name.find(".mlp.") != std::string::npos &&
+                              spec::names_tensor(rule.match, tensor.name);
+                   });
+        });
+    if (cuts_mlps) {
+        at.found.error(at.values.location("tiers.sequence_tiles"),
+                       "tiers.sequence_tiles together with tiers.tile of MLP weights",
+                       "a product is divided either by rows or by weights",
+                       "Name other weights in tiers.tile, such as attention.*, or leave one of them out.");
+    }
+    if (at.run.overlap.tensor_pieces) {
+        at.found.error(at.values.location("tiers.sequence_tiles"),
+                       "tiers.sequence_tiles together with overlap.tensor: ring",
+                       "both divide the products of MLPs by rows", "Set overlap.tensor: off.");
+    }
+}
+
 constexpr std::array rules = {
     Rule{tile_rules_fit_weights, "tiers.tile model"},
     Rule{tiles_lie_along_outputs, "tiers.tile"},
     Rule{tied_tables_of_pipelines_stay_whole, "tiers.tile model parallel.pipeline.stages"},
     Rule{tiles_have_no_second_copy, "tiers.tile sharding.secondary"},
+    Rule{sequence_tiles_have_rows, "tiers.sequence_tiles train.micro_batch data.seq parallel.context.degree"},
+    Rule{sequence_tiles_divide_alone, "tiers.sequence_tiles tiers.tile overlap.tensor model"},
 };
 
 }  // namespace

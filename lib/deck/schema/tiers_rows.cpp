@@ -91,6 +91,11 @@ constexpr Row rows[] = {
      .on_resume = noted,
      .doc = "Maximum number of tiles along the outputs, each with a multiple of 16 rows (1024 for the "
             "vocabulary)."},
+    {.path = "tiers.sequence_tiles", .type = Type::integer, .fallback = "1", .min = 1, .max = 65536,
+     .on_resume = noted,
+     .doc = "MLPs run in this many tiles along the sequence, so that their inner values need memory for one tile. "
+            "Values that are saved for backward stay whole: see recompute. The loss always runs in blocks of rows. "
+            "Gradients of weights are sums over tiles, so training is equal only up to rounding."},
     {.path = "tiers.operators", .doc = "Processors of operators."},
     {.path = "tiers.operators.embedding", .type = Type::keyword, .fallback = "device", .keywords = "device host",
      .implemented = Implemented::no, .on_resume = noted,

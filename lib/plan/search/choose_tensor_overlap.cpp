@@ -9,6 +9,9 @@
 namespace ziggurat::plan {
 
 spec::TensorOverlapChoice choose_tensor_overlap(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    if (spec.tiers.sequence_tiles > 1) {
+        return {false, "tiers.sequence_tiles divides the products of MLPs"};
+    }
     auto run = spec;
     run.overlap.tensor_pieces = false;
     const double whole = planned_time(run, machine).step_seconds;

@@ -7,35 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/contract.hpp"
+#include "schedule/rows/row_parts.hpp"
 
 namespace ziggurat::schedule {
 namespace {
-
-/// Rows [begin, end) of a micro-batch.
-struct Rows {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-
-    std::int64_t size() const { return end - begin; }
-    bool operator==(const Rows&) const = default;
-};
-
-/// True if each row of the operand belongs to one row of a product.
-bool has_rows(Role role) {
-    switch (role) {
-        case Role::input:
-        case Role::output:
-        case Role::activated:
-        case Role::activation_input:
-        case Role::d_output:
-        case Role::d_input:
-        case Role::d_input_sum:
-            return true;
-        default:
-            return false;
-    }
-}
 
 bool is_tensor_collective(const Op& op) {
     return op.purpose == Purpose::tensor && is_collective(op.kind) && op.group >= 0;
@@ -179,16 +154,6 @@ class Cutting {
         sums_.insert({sum, product});
     }
 
-    Operand part(const Operand& of, const Rows& rows) const {
-        ZG_EXPECTS(of.runs.size() == 1);
-        const auto run = of.runs.front();
-        const auto row_bytes = run.bytes / model_.tokens;
-        ZG_EXPECTS(row_bytes * model_.tokens == run.bytes);
-        Operand some{of.buffer, of.role, {}};
-        some.runs = {{run.offset + rows.begin * row_bytes, rows.size() * row_bytes}};
-        return some;
-    }
-
     std::string label_of(const Op& op, std::size_t piece) const {
         return op.label + ", rows of rank " + std::to_string(piece);
     }
@@ -200,7 +165,7 @@ class Cutting {
         const bool gathers = of.kind == OpKind::all_gather;
         auto& all = gathers ? op.writes.front() : op.reads.front();
         auto& other = gathers ? op.reads.front() : op.writes.front();
-        all = part(all, rows);
+        all = part_of_rows(all, rows, model_.tokens);
         const auto run = all.runs.front();
         for (auto& block : op.blocks) {
             const auto begin = std::clamp(block.offset, run.offset, run.offset + run.bytes);
@@ -208,7 +173,7 @@ class Cutting {
             block = {begin, end - begin};
         }
         if (of.kind == OpKind::all_reduce) {
-            other = part(other, rows);
+            other = part_of_rows(other, rows, model_.tokens);
         } else if (static_cast<int>(k) != model_.tensor_rank) {
             other.runs.front().bytes = 0;
         }
@@ -229,18 +194,8 @@ class Cutting {
         }
         for (const auto k : order) {
             const auto& rows = product.pieces[k];
-            Op op = of;
+            Op op = op_of_rows(of, rows, model_.tokens);
             op.label = label_of(of, k);
-            op.row_begin = rows.begin;
-            op.row_end = rows.end;
-            op.flops = of.flops * static_cast<double>(rows.size()) / static_cast<double>(model_.tokens);
-            for (auto* operands : {&op.reads, &op.writes}) {
-                for (auto& operand : *operands) {
-                    if (has_rows(operand.role)) {
-                        operand = part(operand, rows);
-                    }
-                }
-            }
             if (product.gather >= 0 && k == own) {
                 read_own_rows(op, source_[product.gather]);
             }

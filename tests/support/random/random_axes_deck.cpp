@@ -189,6 +189,8 @@ void draw_state(Draw& draw, DeckText& deck, const Degrees& degrees, const std::s
                  fmt::format("[{{match: \"{}\", out: {}}}]",
                              draw.one_of<std::string>({"*", "mlp.*", "attention.*", "head", "mlp.down"}),
                              draw.between(2, 4)));
+    } else if (draw.chance(0.3)) {
+        deck.set("sequence_tiles", draw.between(2, 5));
     }
     deck.section("tiers");
     if (draw.chance(0.6)) {
@@ -350,6 +352,7 @@ spec::RunSpec alone(const spec::RunSpec& run) {
     one.parallel.threads = threads;
     one.sharding = {};
     one.tiers.tiles = {};
+    one.tiers.sequence_tiles = 1;
     one.train.accumulate = spec::AccumulationOrder::by_micro_batch;
     one.train.micro_batches = run.train.global_batch / run.train.micro_batch;
     return one;

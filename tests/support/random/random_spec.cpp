@@ -349,6 +349,9 @@ spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& l
         spec.overlap.delayed_update = true;
         spec.overlap.delayed_update_after = draw.between(0, 3);
     }
+    if (spec.tiers.tiles.empty() && !spec.overlap.tensor_pieces && draw.chance(0.3)) {
+        spec.tiers.sequence_tiles = static_cast<int>(draw.between(2, 5));
+    }
     return spec;
 }
 
@@ -403,6 +406,7 @@ void Coverage::note(const spec::RunSpec& s) {
                                                                                                  : "others");
     note("precision.compute", s.precision.compute == DType::f32 ? "f32" : "bf16");
     note("precision.gradient", s.precision.gradient == DType::f32 ? "f32" : "bf16");
+    note("tiers.sequence_tiles", number(s.tiers.sequence_tiles));
     note("tiers.tile", s.tiers.tiles.empty() ? "off" : "on");
     note("tiers.home.parameters", name(s.tiers.parameters));
     note("tiers.home.gradients", name(s.tiers.gradients));

@@ -260,6 +260,7 @@ std::map<std::string, Case> cases() {
         {"tiers.home.kv_cache", set_to("tiers.home.kv_cache", "host")},
         {"tiers.chunk", set_to("tiers.chunk", "256", on_nvme)},
         {"tiers.tile", set_to("tiers.tile", "[{match: '*', out: 2}]", zero_3)},
+        {"tiers.sequence_tiles", set_to("tiers.sequence_tiles", "4")},
         {"tiers.tile[].match",
          changed("tiers.tile", "[{match: '*', out: 2}]", "[{match: '*.mlp.*', out: 2}]", zero_3)},
         {"tiers.tile[].out",
