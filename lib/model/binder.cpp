@@ -5,6 +5,7 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "layout/context/context_heads.hpp"
+#include "layout/context/context_rows.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
@@ -28,7 +29,7 @@ kernels::Dropout Binder<T>::dropout(
     if (made.probability > 0) {
         made.sequence = spec_.data.seq / spec_.parallel.context;
         made.first_row = first_row;
-        made.first_position = made.sequence * context_rank_;
+        made.rows = layout::context_rows(spec_.parallel, context_rank_, spec_.data.seq);
     }
     return made;
 }

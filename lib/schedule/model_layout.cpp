@@ -62,18 +62,16 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       context_rank{mesh.coordinate(Axis::context, world_rank)},
       data_rank{mesh.coordinate(Axis::data, world_rank)},
       sequence_group{data_rank / spec.parallel.context},
-      positions{spec.data.seq / spec.parallel.context * context_rank,
-                spec.data.seq / spec.parallel.context * (context_rank + 1)},
+      positions{layout::context_rows(spec.parallel, context_rank, spec.data.seq)},
       stage{mesh.coordinate(Axis::pipeline, world_rank)},
       virtual_stages{spec.parallel.stages * spec.parallel.chunks_per_stage},
       turns_back{spec::turns_back(spec.parallel)},
       head_stage{spec::last_stage(spec.parallel)},
       chunk_units(spec.parallel.chunks_per_stage),
       is_tied{spec.model.tie_embeddings},
-      tokens{spec.train.micro_batch * (spec.data.seq / spec.parallel.context)},
+      tokens{spec.train.micro_batch * positions.size},
       element_bytes{spec::element_bytes(spec.precision.compute)},
       masters{layout::masters_of(spec)} {
-    ZG_EXPECTS(spec.data.seq % spec.parallel.context == 0);
     const auto virtual_stage_of = virtual_stage_of_units(spec, virtual_stages);
     ZG_ENSURES(virtual_stage_of.size() == table.units.size());
     for (std::size_t u = 0; u < table.units.size(); ++u) {

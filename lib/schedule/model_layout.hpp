@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "layout/context/context_rows.hpp"
 #include "layout/families/family.hpp"
 #include "layout/flat_layout.hpp"
 #include "layout/mesh.hpp"
@@ -39,8 +40,8 @@ struct ModelLayout {
     int tensor_rank = 0;
     int context_rank = 0;
     int data_rank = 0;
-    int sequence_group = 0;  ///< index of the context ranks that share sequences, among the data ranks
-    layout::ElementRange positions;  ///< of each sequence, that this rank has
+    int sequence_group = 0;         ///< index of the context ranks that share sequences, among the data ranks
+    layout::ContextRows positions;  ///< of each sequence, that this rank has
     int stage = 0;
     int virtual_stages = 1;
     bool turns_back = false;  ///< see spec::turns_back

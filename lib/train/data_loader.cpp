@@ -22,25 +22,30 @@ void copy_all(const std::vector<E>& from, std::span<E> to) {
 template <class E>
 void copy_positions(const std::vector<E>& from,
                     std::int64_t seq,
-                    layout::ElementRange positions,
+                    const layout::ContextRows& positions,
                     std::span<E> to) {
     const auto sequences = std::ssize(from) / seq;
-    ZG_EXPECTS(std::ssize(to) == sequences * positions.size() && positions.end <= seq);
-    for (std::int64_t s = 0; s < sequences; ++s) {
-        std::copy_n(from.begin() + s * seq + positions.begin, positions.size(),
-                    to.begin() + s * positions.size());
+    ZG_EXPECTS(std::ssize(to) == sequences * positions.size);
+    for (const auto& range : positions.ranges()) {
+        ZG_EXPECTS(range.count == 0 || range.first + range.count <= seq);
+        for (std::int64_t s = 0; s < sequences; ++s) {
+            std::copy_n(from.begin() + s * seq + range.first, range.count,
+                        to.begin() + s * positions.size + range.local);
+        }
     }
 }
 
 /// Returns the number of targets that count at some positions of each sequence.
-std::int64_t targets_at(const data::Batch& batch, layout::ElementRange positions) {
-    if (positions.size() == batch.seq) {
+std::int64_t targets_at(const data::Batch& batch, const layout::ContextRows& positions) {
+    if (positions.size == batch.seq) {
         return batch.num_targets;
     }
     std::int64_t targets = 0;
     for (std::int64_t s = 0; s < batch.batch; ++s) {
-        const auto begin = batch.mask.begin() + s * batch.seq;
-        targets += std::count(begin + positions.begin, begin + positions.end, 1);
+        for (const auto& range : positions.ranges()) {
+            const auto begin = batch.mask.begin() + s * batch.seq + range.first;
+            targets += std::count(begin, begin + range.count, 1);
+        }
     }
     return targets;
 }
@@ -56,7 +61,7 @@ void copy_pairs(const std::vector<data::RowsOfPair>& from, std::span<kernels::An
 
 }  // namespace
 
-void copy_into(const data::Batch& batch, const BatchSlot& slot, layout::ElementRange positions) {
+void copy_into(const data::Batch& batch, const BatchSlot& slot, const layout::ContextRows& positions) {
     for (int b = 0; b < schedule::num_batch_tensors; ++b) {
         switch (static_cast<BatchTensor>(b)) {
             case BatchTensor::tokens:

@@ -11,6 +11,7 @@
 #include "data/batch.hpp"
 #include "data/batch_source.hpp"
 #include "kernels/element/preference_element.hpp"
+#include "layout/context/context_rows.hpp"
 #include "spec/run_spec.hpp"
 #include "train/step/batch_slots.hpp"
 
@@ -73,6 +74,6 @@ inline const kernels::AnswerSums& known_score(std::span<const kernels::AnswerSum
 }
 
 /// Copies `batch` into `slot`, which has the same sequences, but of each only `positions`.
-void copy_into(const data::Batch& batch, const BatchSlot& slot, layout::ElementRange positions);
+void copy_into(const data::Batch& batch, const BatchSlot& slot, const layout::ContextRows& positions);
 
 }  // namespace ziggurat::train

@@ -73,7 +73,7 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
 }
 
 void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
-    const std::size_t seq = model_.positions.size();
+    const std::size_t seq = model_.positions.size;
     const std::span losses = assembly_.evaluate_slot().losses;
     const std::span mask = assembly_.evaluate_slot().mask;
     for (std::size_t row = 0; row < batch_.samples.size(); ++row) {

@@ -13,6 +13,7 @@
 #include "kernels/element/swiglu_element.hpp"
 #include "kernels/element/vector_math.hpp"
 #include "layout/context/context_heads.hpp"
+#include "layout/context/context_rows.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
@@ -62,6 +63,10 @@ __global__ void heads(layout::ContextHeads of, std::int64_t* columns) {
     const auto i = threadIdx.x;
     const auto key = layout::head_columns(of, i, 1);
     columns[i] = key.in_part + key.in_row + key.width + of.width() + of.part_width();
+}
+
+__global__ void positions(layout::ContextRows rows, std::int64_t* to) {
+    to[threadIdx.x] = rows.position(threadIdx.x);
 }
 
 __global__ void softcaps(const float* x, float* y) {

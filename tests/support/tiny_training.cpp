@@ -1,5 +1,6 @@
 #include "tests/support/tiny_training.hpp"
 
+#include "layout/context/context_rows.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "layout/mesh.hpp"
 #include "optim/adamw_inputs.hpp"
@@ -31,10 +32,10 @@ void fill(const train::BatchSlot& slot,
           int context_rank,
           std::int64_t step) {
     const auto seq = run.data.seq;
-    const auto positions = seq / run.parallel.context;
+    const auto rows = layout::context_rows(run.parallel, context_rank, seq);
     for (std::size_t i = 0; i < slot.tokens.size(); ++i) {
-        const auto sample = first_sample + static_cast<std::int64_t>(i) / positions;
-        const auto position = context_rank * positions + static_cast<std::int64_t>(i) % positions;
+        const auto sample = first_sample + static_cast<std::int64_t>(i) / rows.size;
+        const auto position = rows.position(static_cast<std::int64_t>(i) % rows.size);
         slot.tokens[i] = token(run, sample, position, step);
         slot.targets[i] = token(run, sample, position + 1, step);
         slot.positions[i] = static_cast<std::int32_t>(position - document_start(run, sample, position));

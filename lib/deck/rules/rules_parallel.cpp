@@ -7,6 +7,7 @@
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
 #include "layout/context/context_heads.hpp"
+#include "layout/context/context_rows.hpp"
 #include "layout/node_groups.hpp"
 
 namespace ziggurat::deck {
@@ -91,15 +92,17 @@ void vocabulary_splits_evenly(const Resolution& at) {
 
 void positions_split_evenly(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
-    const std::int64_t parts = std::int64_t{parallel.context} * (parallel.sequence ? parallel.tensor : 1);
+    const auto parts = layout::position_parts(parallel);
     if (at.run.data.seq % parts == 0) {
         return;
     }
     const char* key = parallel.context > 1 ? "parallel.context.degree" : "parallel.sequence";
-    at.found.error(at.values.location(key),
-                   fmt::format("data.seq = {} does not split into {}", at.run.data.seq, parts),
-                   "context ranks, and tensor ranks with parallel.sequence, hold equal ranges of positions",
-                   fmt::format("Use a length of {}.", list_or(nearest_multiples(at.run.data.seq, parts))));
+    at.found.error(
+        at.values.location(key), fmt::format("data.seq = {} does not split into {}", at.run.data.seq, parts),
+        layout::context_blocks(parallel) > parallel.context
+            ? "each context rank of a ring holds two blocks of positions, and all blocks are equal"
+            : "context ranks, and tensor ranks with parallel.sequence, hold equal ranges of positions",
+        fmt::format("Use a length of {}.", list_or(nearest_multiples(at.run.data.seq, parts))));
 }
 
 void sequence_has_tensor_ranks(const Resolution& at) {
@@ -267,7 +270,7 @@ constexpr std::array rules = {
     Rule{key_heads_split_evenly, "parallel.tensor.degree model.heads model.kv_heads"},
     Rule{mlp_splits_evenly, "parallel.tensor.degree model.hidden model.ffn_hidden"},
     Rule{vocabulary_splits_evenly, "parallel.tensor.degree model.vocab model.vocab_pad_to"},
-    Rule{positions_split_evenly, "parallel.tensor.degree parallel.context.degree parallel.sequence data.seq"},
+    Rule{positions_split_evenly, "parallel.tensor.degree parallel.context parallel.sequence data.seq"},
     Rule{sequence_has_tensor_ranks, "parallel.tensor.degree parallel.sequence"},
     Rule{pieces_have_tensor_ranks, "overlap.tensor parallel.tensor.degree"},
     Rule{ulysses_has_heads_to_exchange, "parallel.tensor.degree parallel.context model.heads"},

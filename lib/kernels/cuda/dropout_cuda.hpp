@@ -28,7 +28,7 @@ class DropoutPacks {
             return {};
         }
         const auto [sample, position] = divided(dropout_.first_row + row, dropout_.sequence);
-        return {static_cast<std::uint32_t>(dropout_.first_position + position),
+        return {static_cast<std::uint32_t>(dropout_.rows.position(position)),
                 static_cast<std::uint64_t>(dropout_.samples[sample])};
     }
 

@@ -22,7 +22,7 @@ class DropoutRows {
           samples_{dropout.samples},
           sequence_{mask_.drops() ? dropout.sequence : 1},
           first_row_{dropout.first_row},
-          first_position_{dropout.first_position} {}
+          rows_{dropout.rows} {}
 
     bool drops() const noexcept { return mask_.drops(); }
     /// Returns the factor of all values of a call that drops none.
@@ -33,7 +33,7 @@ class DropoutRows {
     /// Writes whole groups of 4, up to `run_length` factors.
     void factors(std::int64_t row, std::int64_t first, std::int64_t count, float* factors) const noexcept {
         const auto in_batch = first_row_ + row;
-        const auto position = static_cast<std::uint32_t>(first_position_ + in_batch % sequence_);
+        const auto position = static_cast<std::uint32_t>(rows_.position(in_batch % sequence_));
         const auto sample = static_cast<std::uint64_t>(samples_[in_batch / sequence_]);
         const auto groups = (count + 3) / 4;
         const auto first_group = static_cast<std::uint32_t>(first / 4);
@@ -49,7 +49,7 @@ class DropoutRows {
     const std::int64_t* samples_;
     std::int64_t sequence_;
     std::int64_t first_row_;
-    std::int64_t first_position_;
+    layout::ContextRows rows_;
 };
 
 /// Computes to = x + branch, the branch with dropout. `to` may be x or branch.

@@ -81,7 +81,7 @@ class ArgumentTranslator {
                 .samples = (*this)(dropout.samples).first,
                 .sequence = dropout.sequence,
                 .first_row = dropout.first_row,
-                .first_position = dropout.first_position,
+                .rows = dropout.rows,
                 .inputs = (*this)(dropout.inputs)};
     }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/launch/tensor_address.hpp"
+#include "layout/context/context_rows.hpp"
 
 namespace ziggurat::kernels {
 
@@ -32,12 +33,12 @@ struct Dropout {
     std::uint64_t seed = 0;
     std::uint32_t purpose = 0;  ///< unique for each dropout site of the model (layer and site)
     VectorAddress<const std::int64_t> samples{};  ///< [batch] global sample index of each sequence
-    /// Tokens per sequence: row r of the batch is position r % sequence of sample r / sequence.
+    /// Tokens per sequence: row r of the batch is token r % sequence of sample r / sequence.
     std::int64_t sequence = 0;
     /// Row of the batch that corresponds to row 0 of a call. A slice may begin inside a sequence.
     std::int64_t first_row = 0;
-    /// Added to every position: sequences may be parts of longer ones, which other ranks share.
-    std::int64_t first_position = 0;
+    /// Positions of the tokens of a sequence, if other ranks have the rest of it.
+    layout::ContextRows rows{};
     ObjectAddress<const StepInputs> inputs{};  ///< gives the step
 };
 
@@ -50,7 +51,7 @@ struct DropoutView {
     const std::int64_t* samples = nullptr;
     std::int64_t sequence = 0;
     std::int64_t first_row = 0;
-    std::int64_t first_position = 0;
+    layout::ContextRows rows{};
     const StepInputs* inputs = nullptr;
 };
 

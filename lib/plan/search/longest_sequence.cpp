@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "layout/context/context_rows.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "plan/plan_run.hpp"
 #include "spec/batch_limits.hpp"
@@ -16,8 +17,7 @@ constexpr std::int64_t granule = 128;
 
 LongestSequence longest_sequence(spec::RunSpec run, const spec::MachineSpec& machine) {
     const auto& parallel = run.parallel;
-    const std::int64_t parts = std::int64_t{parallel.context} * (parallel.sequence ? parallel.tensor : 1);
-    const auto step = std::lcm(granule, parts);
+    const auto step = std::lcm(granule, layout::position_parts(parallel));
     const bool has_rotary = layout::family_of(run.model).has_rotary_positions();
     const auto max_of_tokens = spec::max_micro_batch_tokens / run.train.micro_batch;
     const auto max = (has_rotary ? max_of_tokens : std::min(max_of_tokens, run.model.max_seq)) / step;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/element/preference_element.hpp"
+#include "layout/context/context_rows.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
@@ -14,8 +15,8 @@ namespace ziggurat::train {
 
 /// Part of the global batch that a rank has.
 struct BatchPart {
-    int group = 0;                   ///< of ranks with the same sequences (ModelLayout::sequence_group)
-    layout::ElementRange positions;  ///< of each sequence (ModelLayout::positions)
+    int group = 0;                  ///< of ranks with the same sequences (ModelLayout::sequence_group)
+    layout::ContextRows positions;  ///< of each sequence (ModelLayout::positions)
 };
 
 /// Memory of the tensors of one micro-batch (schedule::BatchTensor).

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "layout/context/context_heads.hpp"
+#include "layout/context/context_rows.hpp"
 #include "layout/counts.hpp"
 #include "layout/families/adapters.hpp"
 #include "layout/families/attention_window.hpp"
@@ -268,7 +269,7 @@ spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& l
     draw_model(draw, spec.model, spec.parallel);
     draw_sharding(draw, spec.sharding, spec.parallel);
 
-    spec.data.seq = spec.parallel.tensor * spec.parallel.context * draw.between(2, 9);
+    spec.data.seq = layout::context_blocks(spec.parallel) * spec.parallel.tensor * draw.between(2, 9);
     spec.model.max_seq = spec.data.seq + draw.between(0, 5);
     spec.train.micro_batch = draw.between(1, 3);
     spec.train.micro_batches = draw.between(1, 5);

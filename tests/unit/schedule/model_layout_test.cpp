@@ -104,11 +104,12 @@ TEST(ModelLayout, CountsReplicasOverTheTensorAxisOnce) {
 TEST(ModelLayout, CutsSequencesOverTheContextAxis) {
     auto spec = test::small_spec();
     spec.parallel.context = 2;
+    spec.parallel.context_kind = spec::ContextKind::ulysses;
     spec.parallel.data = spec.parallel.ranks = 4;
     const ModelLayout model{spec, 3};
 
     EXPECT_EQ(model.tokens, 2 * 16 / 2);
-    EXPECT_EQ(model.positions, (layout::ElementRange{8, 16}));
+    EXPECT_EQ(model.positions, (layout::ContextRows{8, 8, 8, 16}));
     EXPECT_EQ(model.sequence_group, 1);
     EXPECT_EQ(model.data_rank, 3);
 }
