@@ -21,7 +21,7 @@ void attention_backward(const device::Stream& stream,
                         tensor::TensorRef<const float, 3> lse,
                         tensor::TensorRef<T, 2> d_qkv,
                         std::span<std::byte> workspace) {
-    check_attention(stream, shape, document_starts, sizeof(T), workspace);
+    check_attention(stream, shape, document_starts, sizeof(T), shape.seq, workspace);
     tiled_attention_backward<tile::HostVector, T>(stream.num_threads(), shape, qkv, document_starts, dropout,
                                                   out, d_out, lse, d_qkv, workspace);
 }

@@ -15,7 +15,7 @@ void attention_forward(const device::Stream& stream,
                        tensor::TensorRef<T, 2> out,
                        tensor::TensorRef<float, 3> lse,
                        std::span<std::byte> workspace) {
-    check_attention(stream, shape, document_starts, sizeof(T), workspace);
+    check_attention(stream, shape, document_starts, sizeof(T), shape.seq, workspace);
     tiled_attention_forward<tile::HostVector, T>(stream.num_threads(), shape, qkv, document_starts, dropout,
                                                  out, lse, workspace);
 }

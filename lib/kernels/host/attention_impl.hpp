@@ -28,14 +28,16 @@ inline bool are_document_starts(const AttentionShape& shape,
     return good;
 }
 
+/// \param rows  of queries and keys that are packed at a time
 inline void check_attention(const device::Stream& stream,
                             const AttentionShape& shape,
                             tensor::TensorRef<const std::int32_t, 1> document_starts,
                             int element_bytes,
+                            std::int64_t rows,
                             std::span<std::byte> workspace) {
     ZG_EXPECTS(are_document_starts(shape, document_starts));
     const layout::HostWorkspaces needed{element_bytes, stream.num_threads()};
-    ZG_EXPECTS(std::ssize(workspace) >= needed.attention(shape.seq, shape.head_dim));
+    ZG_EXPECTS(std::ssize(workspace) >= needed.attention(rows, shape.head_dim));
 }
 
 /// The arguments of a call, and the position of each head in them.
@@ -163,11 +165,11 @@ void tiled_attention_backward(int num_threads,
                     const auto at = heads.out_offset(batch, index);
                     tiles.run(heads.head(batch, index), heads.block(out.data + at, heads.out_step()),
                               heads.block(d_out.data + at, heads.out_step()),
-                              lse.data + (batch * shape.heads + index) * shape.seq, gradient(index),
-                              heads.width());
+                              lse.data + (batch * shape.heads + index) * shape.seq, Accumulate::no,
+                              gradient(index), heads.width());
                 }
-                tiles.end(first_head, gradient(heads.key_head(kv_head)), gradient(heads.value_head(kv_head)),
-                          heads.width());
+                tiles.end(first_head, Accumulate::no, gradient(heads.key_head(kv_head)),
+                          gradient(heads.value_head(kv_head)), heads.width());
             }
         });
 }

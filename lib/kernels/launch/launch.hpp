@@ -20,7 +20,8 @@
 
 namespace ziggurat::layout {
 struct ContextHeads;
-}
+struct RingRound;
+}  // namespace ziggurat::layout
 
 namespace ziggurat::kernels {
 
@@ -38,7 +39,8 @@ struct QkvHeads;
 template <class T>
 concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, AdamW> ||
     std::is_same_v<T, AttentionShape> || std::is_same_v<T, layout::ContextHeads> ||
-    std::is_same_v<T, LocalWindow> || std::is_same_v<T, LogitTransform> || std::is_same_v<T, NormalField> ||
+    std::is_same_v<T, layout::RingRound> || std::is_same_v<T, LocalWindow> ||
+    std::is_same_v<T, LogitTransform> || std::is_same_v<T, NormalField> ||
     std::is_same_v<T, PreferenceLoss> || std::is_same_v<T, QkvHeads>;
 
 /// Translates arguments for backends: replaces addresses by those that the backend can access.

@@ -41,7 +41,7 @@ class BackwardHead {
           factors_{scratch.take<float>(tile_rows * tile_columns)},
           tangents_{scratch.take<float>(tile_rows * tile_columns)} {}
 
-    /// Starts a group: packs its keys and values and zeroes their gradients.
+    /// Starts a group: packs its keys and values and zeroes the sums of their gradients.
     void begin(const PackSource<T>& k, const PackSource<T>& v) {
         pack_transposed<V>(k, keys_);
         pack_columns<V>(k, key_columns_);
@@ -50,12 +50,14 @@ class BackwardHead {
         clear(d_value_);
     }
 
-    /// Adds one query head; `out` and `d_out` are [seq, head_dim]. Writes d_q with rows `d_step` apart.
+    /// Adds one query head; `out` and `d_out` are [rows, head_dim]. Writes d_q with rows `d_step` apart.
+    template <class To>
     void run(const Head<T>& head,
              const PackSource<T>& out,
              const PackSource<T>& d_out,
              const float* lse,
-             T* d_q,
+             Accumulate accumulate,
+             To* d_q,
              std::int64_t d_step) {
         pack_left<V>(head.q, query_rows_);
         pack_left<V>(d_out, d_out_rows_);
@@ -65,22 +67,24 @@ class BackwardHead {
         }
         compute_delta(out, d_out);
         clear(d_query_);
-        int end = head.seq();
-        for (int key = (head.seq() - 1) / 64 * 64; key >= 0; key -= 64) {
-            while (end > key && head.first_key(end - 1) > key + 63) {
+        int end = head.end_row();
+        for (int key = (head.keys() - 1) / 64 * 64; key >= 0; key -= 64) {
+            const int begin = std::max(key, head.first_row);
+            while (end > begin && head.first_key(end - 1) > key + 63) {
                 --end;  // the last query that attends to a key of this panel; it moves back with the panels
             }
-            for (int first = key; first < end; first += backward_queries) {
+            for (int first = begin; first < end; first += backward_queries) {
                 meet(head, key, first, std::min(backward_queries, end - first), lse);
             }
         }
-        write(d_query_, head.scale, head.seq(), head.head_dim(), d_q, d_step);
+        write(d_query_, head.scale, head.q, accumulate, d_q, d_step);
     }
 
     /// Ends the group: writes the gradients of its keys and values.
-    void end(const Head<T>& head, T* d_k, T* d_v, std::int64_t d_step) const {
-        write(d_key_, head.scale, head.seq(), head.head_dim(), d_k, d_step);
-        write(d_value_, 1.0f, head.seq(), head.head_dim(), d_v, d_step);
+    template <class To>
+    void end(const Head<T>& head, Accumulate accumulate, To* d_k, To* d_v, std::int64_t d_step) const {
+        write(d_key_, head.scale, head.k, accumulate, d_k, d_step);
+        write(d_value_, 1.0f, head.k, accumulate, d_v, d_step);
     }
 
   private:
@@ -113,9 +117,10 @@ class BackwardHead {
                 }
             });
         }
-        const int keys = std::min(64, head.seq() - key);
+        const int keys = std::min(64, head.keys() - key);
         const std::int64_t words = divide_up(count, pair);
-        const std::int64_t query_word = first / pair;
+        const std::int64_t query = first - head.first_row;
+        const std::int64_t query_word = query / pair;
         const std::int64_t sums_step = size_.padded_rows * tile_columns;
         for (int row = 0; row < keys; row += tile_rows) {
             const std::int64_t skipped = first == key ? row / pair : 0;  // queries above the diagonal
@@ -139,7 +144,7 @@ class BackwardHead {
             with_rows(rows_here, [&](auto rows) {
                 accumulate_rows<V, T, tile_columns / pair, 1, rows>(
                     d_score_rows_ + row * tile_columns / pair, key_columns_ + key / pair * tile_columns,
-                    size_.words_per_panel, divide_up(live, pair), d_query_ + (first + row) * tile_columns,
+                    size_.words_per_panel, divide_up(live, pair), d_query_ + (query + row) * tile_columns,
                     sums_step, head.head_dim());
             });
         }
@@ -151,35 +156,37 @@ class BackwardHead {
     /// the row in its block.
     template <int R, bool Drops>
     void differentiate(const Head<T>& head, int key, int row, int slot, const float* lse) {
-        const bool masked = key + 63 > row || key < head.first_key(row + R - 1);
-        const bool half = row + R - key <= 32;  // the diagonal masks the other columns
+        const int query = row - head.first_row;
+        const bool masked = key + 64 > head.end_key(row) || key < head.first_key(row + R - 1);
+        // The diagonal or the end of the keys masks the other columns.
+        const bool half = head.end_key(row + R - 1) - key <= 32;
         float* weights = pair == 1 ? reinterpret_cast<float*>(weights_) + slot * tile_columns : exponentials_;
 
         Float tile[R][4];
         product<R>(
-            query_rows_, row, keys_ + key * size_.words_per_row, half, [](int) { return V::zero(); }, tile);
+            query_rows_, query, keys_ + key * size_.words_per_row, half, [](int) { return V::zero(); }, tile);
         if (head.has_cap()) {
             cap<R>(head, tile);
         }
         const Float slope = V::broadcast(head.log2_scale());
 #pragma GCC unroll 6
         for (int r = 0; r < R; ++r) {
-            const Float shift = V::broadcast(-lse[row + r]);
+            const Float shift = V::broadcast(-lse[query + r]);
             const int seen = head.first_key(row + r);
 #pragma GCC unroll 4
             for (int v = 0; v < 4; ++v) {
                 Float w = V::exp2(V::fma(tile[r][v], slope, shift));
                 if (masked) {
                     const int lane = key + 16 * v;
-                    w = V::keep(w, seen - lane, row + r + 1 - lane, V::zero());
+                    w = V::keep(w, seen - lane, head.end_key(row + r) - lane, V::zero());
                 }
                 V::store(weights + r * tile_columns + 16 * v, w);
             }
         }
 
-        const float* delta = delta_ + row;
+        const float* delta = delta_ + query;
         const auto start = [delta](int r) { return Drops ? V::zero() : V::broadcast(-delta[r]); };
-        product<R>(d_out_rows_, row, values_ + key * size_.words_per_row, half, start, tile);
+        product<R>(d_out_rows_, query, values_ + key * size_.words_per_row, half, start, tile);
         for (int r = 0; Drops && r < R; ++r) {
             dropout_factors(head, row + r, key, 64, factors_ + r * tile_columns);
         }
@@ -305,16 +312,29 @@ class BackwardHead {
         }
     }
 
-    /// Rounds `sums` [panels][rows][64] times `factor` to the elements of `to`.
-    void write(const float* sums, float factor, int rows, int columns, T* to, std::int64_t step) const {
+    /// Rounds `sums` [panels][rows][64] times `factor` to the elements of `to`, or adds them to these.
+    ///
+    /// `of` has the number of rows and columns.
+    template <class To>
+    void write(const float* sums,
+               float factor,
+               const PackSource<T>& of,
+               Accumulate accumulate,
+               To* to,
+               std::int64_t step) const {
         const Float scale = V::broadcast(factor);
-        for (int row = 0; row < rows; ++row) {
-            prefetch<Access::write>(to + (row + prefetched_rows) * step, columns);
-            for (int column = 0; column < columns; column += 16) {
+        for (int row = 0; row < of.rows; ++row) {
+            prefetch<Access::write>(to + (row + prefetched_rows) * step, of.columns);
+            for (int column = 0; column < of.columns; column += 16) {
+                const int count = of.columns - column;
+                To* const at = to + row * step + column;
                 const float* from = sums + (column / tile_columns * size_.padded_rows + row) * tile_columns +
                                     column % tile_columns;
-                V::store_elements(to + row * step + column, V::multiply(V::load(from), scale),
-                                  columns - column);
+                Float value = V::multiply(V::load(from), scale);
+                if (accumulate == Accumulate::yes) {
+                    value = V::add(V::load_elements(at, count), value);
+                }
+                V::store_elements(at, value, count);
             }
         }
     }

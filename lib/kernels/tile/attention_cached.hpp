@@ -85,6 +85,7 @@ class CachedGroup : ForwardHead<V, T> {
     Head<T> head_of(const CachedTile<T>& tile) const {
         Head<T> head{};
         head.q = {tile.q, tile.q_step, tile.rows, head_dim_};
+        head.k.rows = tile.first_position + tile.rows;  // pack_pages() packs them
         head.scale = tile.scale;
         head.cap = tile.cap;
         head.first_row = tile.first_position;
@@ -119,7 +120,7 @@ class CachedGroup : ForwardHead<V, T> {
     /// Processes the tokens at positions [row, row + rows) with the keys of the block.
     void attend(const Head<T>& head, int row, int rows, int slot, int block) {
         const int first = std::max(block, head.first_key(row) / page * page);
-        const int last = std::min(block + forward_keys, row + rows);
+        const int last = std::min(block + forward_keys, head.end_key(row + rows - 1));
         if (first >= last) {
             return;
         }

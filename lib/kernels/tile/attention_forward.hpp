@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/tile/attention_head.hpp"
 
@@ -13,6 +14,7 @@ namespace ziggurat::kernels::tile {
 /// With 64 keys instead of 512 the maxima and the rescaling cost 8 % (float) and 17 % (bfloat16).
 inline constexpr int forward_queries = 96;
 inline constexpr int forward_keys = 512;
+static_assert(forward_keys <= max_dropout_factors);
 
 /// Computes softmax(scale q k^T) v of one head. Query heads that share keys and values pack them once.
 template <class V, class T>
@@ -42,34 +44,79 @@ class ForwardHead {
         pack_columns<V>(v, values_);
     }
 
-    /// out [seq, head_dim] with rows `out_step` apart; lse [seq] in units of log2.
+    /// out [rows, head_dim] with rows `out_step` apart; lse [rows] in units of log2.
     void run(const Head<T>& head, T* out, std::int64_t out_step, float* lse) {
+        process(head, Earlier::none, out, out_step, lse);
+    }
+
+    /// Keys of a query that out and lse already cover.
+    enum class Earlier { none, some };
+
+    /// Does the same for a part of the keys, and merges the result with that of earlier parts.
+    ///
+    /// The earlier keys of a query count as one key with the score lse and the value out. With Earlier::none,
+    /// each query attends to some key of this part.
+    void merge(const Head<T>& head, Earlier earlier, float* out, std::int64_t out_step, float* lse) {
+        process(head, earlier, out, out_step, lse);
+    }
+
+  protected:
+    template <class To>
+    void process(const Head<T>& head, Earlier earlier, To* out, std::int64_t out_step, float* lse) {
         pack_left<V>(head.q, queries_);
-        for (int first = 0; first < head.seq(); first += forward_queries) {
-            const int last = std::min(head.seq(), first + forward_queries);
-            std::memset(
-                sums_, 0,
-                static_cast<std::size_t>(size_.panels * forward_queries * tile_columns) * sizeof(float));
-            std::fill_n(maxima_, forward_queries, lowest_maximum);
-            std::fill_n(totals_, forward_queries, 0.0f);
+        for (int first = head.first_row; first < head.end_row(); first += forward_queries) {
+            if (head.first_key(first) >= head.keys()) {
+                return;  // nor do later queries attend to a key, because first keys never decrease
+            }
+            const int last = std::min(head.end_row(), first + forward_queries);
+            To* const to = out + (first - head.first_row) * out_step;
+            float* const lse_of_rows = lse + first - head.first_row;
+            clear();
+            if constexpr (std::is_same_v<To, float>) {
+                for (int row = first; earlier == Earlier::some && row < last; ++row) {
+                    load(head, row - first, to + (row - first) * out_step, lse_of_rows[row - first]);
+                }
+            }
             const int first_key = head.first_key(first) / forward_keys * forward_keys;
-            for (int key = first_key; key < last; key += forward_keys) {
+            const int last_key = head.end_key(last - 1);
+            for (int key = first_key; key < last_key; key += forward_keys) {
                 for (int row = first; row < last; row += tile_rows) {
                     attend(head, row, std::min(tile_rows, last - row), row - first, key);
                 }
             }
             for (int row = first; row < last; ++row) {
-                lse[row] = lse_of(head, row - first);
-                write(head, row - first, out + row * out_step);
+                lse_of_rows[row - first] = lse_of(head, row - first);
+                write(head, row - first, to + (row - first) * out_step);
             }
         }
     }
 
-  protected:
+    void clear() {
+        std::memset(sums_, 0,
+                    static_cast<std::size_t>(size_.panels * forward_queries * tile_columns) * sizeof(float));
+        std::fill_n(maxima_, forward_queries, lowest_maximum);
+        std::fill_n(totals_, forward_queries, 0.0f);
+    }
+
+    /// Starts the sums of a query with the result of earlier keys.
+    void load(const Head<T>& head, int slot, const float* out, float lse) {
+        maxima_[slot] = lse / head.log2_scale();
+        totals_[slot] = 1;
+        for (int column = 0; column < head.head_dim(); column += 16) {
+            V::store(sums_of(slot, column), V::load_elements(out + column, head.head_dim() - column));
+        }
+    }
+
+    /// Returns the accumulators of columns [column, column + 16) of a query.
+    float* sums_of(int slot, int column) const {
+        return sums_ + (column / tile_columns * forward_queries + slot) * tile_columns +
+               column % tile_columns;
+    }
+
     /// Processes rows [row, row + rows) with the keys of the block that begins at `block`.
     void attend(const Head<T>& head, int row, int rows, int slot, int block) {
         const int first = std::max(block, head.first_key(row) / 64 * 64);
-        const int last = std::min(block + forward_keys, row + rows);
+        const int last = std::min(block + forward_keys, head.end_key(row + rows - 1));
         if (first >= last) {
             return;
         }
@@ -104,7 +151,7 @@ class ForwardHead {
             }
             if (last - key > 32) {
                 multiply_rows(queries_, query_size_, row - head.first_row, panel, tile);
-            } else {  // the diagonal masks the other half
+            } else {  // the diagonal or the end of the keys masks the other half
                 Float half[R][2];
 #pragma GCC unroll 6
                 for (int r = 0; r < R; ++r) {
@@ -128,7 +175,7 @@ class ForwardHead {
             for (int r = 0; head.has_cap() && r < R; ++r) {
                 cap_scores(head, tile_columns, scores + r * forward_keys);
             }
-            if (head.has_cap() || key + 63 > row || key < head.first_key(row + R - 1)) {
+            if (head.has_cap() || key + 64 > head.end_key(row) || key < head.first_key(row + R - 1)) {
                 mask<R>(head, row, key, scores, top);
                 continue;
             }
@@ -152,8 +199,8 @@ class ForwardHead {
             for (int v = 0; v < 4; ++v) {
                 float* at = scores + r * forward_keys + 16 * v;
                 const int lane = key + 16 * v;
-                const Float kept =
-                    V::keep(V::load(at), head.first_key(row + r) - lane, row + r + 1 - lane, lowest);
+                const Float kept = V::keep(V::load(at), head.first_key(row + r) - lane,
+                                           head.end_key(row + r) - lane, lowest);
                 V::store(at, kept);
                 top[r] = V::max(top[r], kept);
             }
@@ -221,12 +268,12 @@ class ForwardHead {
         return std::fma(maxima_[slot], head.log2_scale(), std::log2(totals_[slot]));
     }
 
-    void write(const Head<T>& head, int slot, T* out) const {
+    template <class To>
+    void write(const Head<T>& head, int slot, To* out) const {
         const Float inverse = V::broadcast(1.0f / totals_[slot]);
         for (int column = 0; column < head.head_dim(); column += 16) {
-            const float* sums = sums_ + (column / tile_columns * forward_queries + slot) * tile_columns +
-                                column % tile_columns;
-            V::store_elements(out + column, V::multiply(V::load(sums), inverse), head.head_dim() - column);
+            V::store_elements(out + column, V::multiply(V::load(sums_of(slot, column)), inverse),
+                              head.head_dim() - column);
         }
     }
 

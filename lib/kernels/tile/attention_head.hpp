@@ -26,24 +26,32 @@ inline constexpr float masked_score = -1e30f;
 inline constexpr float lowest_maximum = -1e20f;
 
 /// One query head, and the keys and values that it attends to.
+///
+/// Rows of queries and keys are counted from the first key. Keys may be a part of a sequence
+/// (ring_attention.hpp); query 0 is then at row `first_row`, and `first_position` is the position of key 0.
 template <class T>
 struct Head {
-    PackSource<T> q, k, v;                ///< [seq, head_dim] each
-    const std::int32_t* document_starts;  ///< [seq] or null
+    PackSource<T> q, k, v;                ///< [rows, head_dim] each
+    const std::int32_t* document_starts;  ///< by position in the sequence, or null
     float scale;                          ///< of the scores
     float cap;                            ///< soft cap of the scaled scores; 0: none
     DropoutMask dropout;                  ///< of the weights
     std::uint64_t sample;                 ///< global index, for dropout
     std::uint32_t head;                   ///< global index, for dropout
-    int first_row = 0;                    ///< position of query 0 in its sequence; 0 if all are there
+    int first_row = 0;                    ///< row of query 0; 0 if queries and keys begin together
     int window = 0;                       ///< without document_starts: number of keys of a query; 0: all
+    int first_position = 0;               ///< position of key 0 in its sequence
 
-    int seq() const { return q.rows; }
+    /// Returns the rows of queries: [first_row, end_row).
+    int end_row() const { return first_row + q.rows; }
+    int keys() const { return k.rows; }
+    /// Returns the end of the keys to which the query at `row` attends.
+    int end_key(int row) const { return std::min(row + 1, keys()); }
     int head_dim() const { return q.columns; }
-    /// Returns the first key that the query at position `row` attends to.
+    /// Returns the first key that the query at `row` attends to; after the last key if it attends to none.
     int first_key(int row) const {
         if (document_starts != nullptr) {
-            return document_starts[row];
+            return std::max(0, document_starts[first_position + row] - first_position);
         }
         return window == 0 ? 0 : std::max(0, row - window + 1);
     }
@@ -62,17 +70,16 @@ template <class T>
     }
 }
 
-/// Writes the factors 1 / (1 - p) or 0 for the keys [first_key, first_key + count) of a query.
-///
-/// `first_key` is a multiple of 4, and whole groups of 4 are written.
+/// Maximum number of keys whose dropout factors are computed at a time.
+inline constexpr int max_dropout_factors = 512;
+
+/// Writes the factors 1 / (1 - p) or 0 for keys of a query from position `first` on, in groups of 4.
 template <class T>
-void dropout_factors(const Head<T>& head, int query, int first_key, int count, float* factors) {
+void dropout_groups(const Head<T>& head, std::uint32_t position, int first, int groups, float* factors) {
     const auto mask = head.dropout;
     const auto sample = head.sample;
-    const auto position = static_cast<std::uint32_t>(query);
-    const auto group = static_cast<std::uint32_t>(first_key / 4);
+    const auto group = static_cast<std::uint32_t>(first / 4);
     const auto index = head.head;
-    const int groups = (count + 3) / 4;
 #pragma omp simd
     for (int g = 0; g < groups; ++g) {
         const auto words = mask.words(group + static_cast<std::uint32_t>(g), position, sample, index);
@@ -81,6 +88,23 @@ void dropout_factors(const Head<T>& head, int query, int first_key, int count, f
         factors[4 * g + 2] = mask.factor(words[2]);
         factors[4 * g + 3] = mask.factor(words[3]);
     }
+}
+
+/// Writes the dropout factors for the keys [first_key, first_key + count) of the query at `row`.
+///
+/// `first_key` is a multiple of 4, and `count` at most max_dropout_factors. Whole groups of 4 are written.
+template <class T>
+void dropout_factors(const Head<T>& head, int row, int first_key, int count, float* factors) {
+    const auto position = static_cast<std::uint32_t>(head.first_position + row);
+    const int first = head.first_position + first_key;
+    const int groups = (count + 3) / 4;
+    if (const int skipped = first % 4; skipped != 0) {  // the keys begin within a group
+        float all[max_dropout_factors + 4];
+        dropout_groups(head, position, first - skipped, groups + 1, all);
+        std::copy_n(all + skipped, 4 * groups, factors);
+        return;
+    }
+    dropout_groups(head, position, first, groups, factors);
 }
 
 /// Allocates aligned arrays from a range of bytes.
