@@ -2,6 +2,7 @@
 
 #include "base/contract.hpp"
 #include "layout/context/context_heads.hpp"
+#include "layout/context/context_rows.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "layout/host_workspaces.hpp"
 
@@ -11,8 +12,9 @@ AttentionSizes attention_sizes(const spec::RunSpec& run) {
     auto parallel = run.parallel;
     parallel.context = exchanges_heads(parallel) ? parallel.context : 1;
     const auto heads = context_heads(run.model, parallel, true);
+    const bool is_ring = context_blocks(run.parallel) > run.parallel.context;
     return {.batch = run.train.micro_batch,
-            .seq = run.data.seq,
+            .seq = is_ring ? run.data.seq / context_blocks(run.parallel) : run.data.seq,
             .heads = heads.part_heads(),
             .kv_heads = heads.part_kv_heads(),
             .head_dim = run.model.head_dim,

@@ -14,7 +14,7 @@ struct AttentionSizes {
     bool any_order = false;  ///< backward may add in any order (precision.attention_backward: fast)
 };
 
-/// Returns the sizes for one micro-batch on one rank.
+/// Returns the sizes for one micro-batch on one rank; with a ring, of one block of queries and keys.
 AttentionSizes attention_sizes(const spec::RunSpec& run);
 
 /// Bytes of scratch that the kernels of one backend use in the compute type of a run.

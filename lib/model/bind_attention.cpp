@@ -22,15 +22,13 @@ float scale_of(const spec::Model& model) {
     return scale == static_cast<float>(model.usual_attention_scale()) ? 0 : scale;
 }
 
-/// Returns the shape of an op; with a KV cache, its rows are one sequence.
-///
-/// \param elements  number of elements of qkv on this rank
-/// \param context   context ranks that divide the heads, or 1
+}  // namespace
+
 template <class T>
-kernels::AttentionShape shape_of(const Binder<T>& binder,
-                                 const Operands& use,
-                                 std::int64_t elements,
-                                 int context) {
+kernels::AttentionShape attention_shape(const Binder<T>& binder,
+                                        const Operands& use,
+                                        std::int64_t elements,
+                                        int context) {
     const auto& spec = binder.spec();
     auto heads = layout::context_heads(spec.model, spec.parallel, true);
     heads.ranks = context;
@@ -50,9 +48,11 @@ kernels::AttentionShape shape_of(const Binder<T>& binder,
     return shape;
 }
 
+namespace {
+
 template <class T>
 Kernel bind_cached_attention(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
-    const auto shape = shape_of(binder, use, use.in<T>(Role::input).size(), 1);
+    const auto shape = attention_shape(binder, use, use.in<T>(Role::input).size(), 1);
     const auto& cache = use.cache();
     const auto table = use.in<std::int32_t>(phase.window > 0 ? Role::window_page_table : Role::page_table)
                            .template reshaped<2>({cache.sequences, cache.pages_per_sequence});
@@ -82,7 +82,8 @@ Kernel bind_attention(Binder<T>& binder,
         return bind_cached_attention(binder, phase, use);
     }
     const auto stream = binder.stream();
-    const auto shape = shape_of(binder, use, use.in<T>(Role::input).size(), binder.context_of_heads(use));
+    const auto shape =
+        attention_shape(binder, use, use.in<T>(Role::input).size(), binder.context_of_heads(use));
     const auto out_width = shape.heads * shape.head_dim;
     const auto qkv_width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto qkv = use.matrix_in<T>(Role::input, qkv_width);
@@ -141,7 +142,7 @@ Kernel bind_rope(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
     const bool is_backward = use.op().direction == Direction::backward;
     const auto elements = use.out<T>(is_backward ? Role::d_input : Role::output);
-    const auto shape = shape_of(binder, use, elements.size(), 1);
+    const auto shape = attention_shape(binder, use, elements.size(), 1);
     const auto width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto direction = is_backward ? kernels::RopeDirection::backward : kernels::RopeDirection::forward;
     const auto& model = binder.spec().model;
@@ -154,6 +155,8 @@ Kernel bind_rope(Binder<T>& binder, Operands& use) {
 }
 
 #define ZG_INSTANTIATE(T)                                                                                \
+    template kernels::AttentionShape attention_shape<T>(const Binder<T>&, const Operands&, std::int64_t, \
+                                                        int);                                            \
     template Kernel bind_attention<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, Operands&); \
     template Kernel bind_head_norm<T>(Binder<T>&, const layout::Phase&, Operands&);                      \
     template Kernel bind_rope<T>(Binder<T>&, Operands&);

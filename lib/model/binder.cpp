@@ -86,6 +86,9 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
             if (exchanges_heads(operands)) {
                 return bind_head_exchange(binder, operands);
             }
+            if (is_of_ring(operands)) {
+                return bind_ring_attention(binder, unit, phase, operands);
+            }
             return bind_attention(binder, unit, phase, operands);
         case PhaseKind::gelu:
         case PhaseKind::gelu_erf:

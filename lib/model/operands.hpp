@@ -115,6 +115,16 @@ enum DropoutSite {
     dropout_mlp_branch = 3
 };
 
+/// Returns the shape of an attention op; with a KV cache, its rows are one sequence.
+///
+/// \param elements  number of elements of qkv on this rank
+/// \param context   context ranks that divide the heads, or 1
+template <class T>
+kernels::AttentionShape attention_shape(const Binder<T>& binder,
+                                        const Operands& operands,
+                                        std::int64_t elements,
+                                        int context);
+
 // One file each: kernels of a kind of phase.
 template <class T>
 Kernel bind_norm(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& operands);
@@ -134,6 +144,13 @@ Kernel bind_attention(Binder<T>& binder,
 bool exchanges_heads(const Operands& operands);
 template <class T>
 Kernel bind_head_exchange(Binder<T>& binder, Operands& operands);
+/// True if the op is a part of ring attention.
+bool is_of_ring(const Operands& operands);
+template <class T>
+Kernel bind_ring_attention(Binder<T>& binder,
+                           const layout::Unit& unit,
+                           const layout::Phase& phase,
+                           Operands& operands);
 template <class T>
 Kernel bind_head_norm(Binder<T>& binder, const layout::Phase& phase, Operands& operands);
 template <class T>

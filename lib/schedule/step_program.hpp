@@ -72,8 +72,8 @@ struct Op {
     bool is_deferred = false;  ///< a weight product in a slot Pass::backward_weight
     int chunk = -1;            ///< chunk of an update
     int group = -1;            ///< collectives: index into Program::groups
-    int peer = -1;             ///< send, receive: index into the group
-    int tag = 0;               ///< send and receive match by (peers, tag)
+    int peer = -1;  ///< send, receive, and rounds of a ring (owner of the keys): index into the group
+    int tag = 0;    ///< send and receive match by (peers, tag)
     spec::DType payload = spec::DType::f32;
     /// reduce_scatter, all_gather, all_reduce: each member's block of the vector, in member order, in bytes
     /// of the first operand's buffer. Blocks may be empty. all_to_all: of both buffers.

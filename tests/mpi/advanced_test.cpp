@@ -27,14 +27,16 @@ struct Layout {
     int zero = 0;
     bool has_sequence = false;
     bool has_pieces = false;
+    bool is_ring = false;
     int tiles = 1;  ///< of MLPs along the sequence
     spec::RecomputeKind recompute = spec::RecomputeKind::none;
 
     int ranks() const { return context * data * tensor * stages; }
     std::string text() const {
-        return "context " + std::to_string(context) + ", data " + std::to_string(data) + ", tensor " +
-               std::to_string(tensor) + ", stages " + std::to_string(stages) + ", zero " +
-               std::to_string(zero) + (has_sequence ? ", sequence" : "") + (has_pieces ? ", pieces" : "") +
+        return "context " + std::to_string(context) + (is_ring ? " (ring), data " : ", data ") +
+               std::to_string(data) + ", tensor " + std::to_string(tensor) + ", stages " +
+               std::to_string(stages) + ", zero " + std::to_string(zero) +
+               (has_sequence ? ", sequence" : "") + (has_pieces ? ", pieces" : "") +
                (tiles > 1 ? ", tiles " + std::to_string(tiles) : "");
     }
 };
@@ -42,6 +44,18 @@ struct Layout {
 std::vector<Layout> layouts() {
     using spec::RecomputeKind;
     return {
+        {.context = 2, .is_ring = true},
+        {.context = 2, .zero = 3, .is_ring = true, .recompute = RecomputeKind::full},
+        {.context = 3, .zero = 1, .is_ring = true, .recompute = RecomputeKind::selective},
+        {.context = 4, .zero = 2, .is_ring = true},
+        {.context = 2, .data = 2, .zero = 3, .is_ring = true},
+        {.context = 2, .tensor = 2, .zero = 1, .has_sequence = true, .is_ring = true},
+        {.context = 2, .stages = 2, .is_ring = true, .recompute = RecomputeKind::full},
+        {.context = 3, .tensor = 2, .zero = 3, .is_ring = true},
+        {.context = 3, .data = 2, .zero = 2, .is_ring = true, .recompute = RecomputeKind::selective},
+        {.context = 2, .tensor = 2, .stages = 2, .zero = 2, .has_sequence = true, .is_ring = true},
+        {.context = 4, .data = 2, .zero = 3, .is_ring = true, .recompute = RecomputeKind::selective},
+        {.context = 3, .data = 2, .tensor = 2, .zero = 2, .is_ring = true},
         {.context = 2},
         {.context = 2, .zero = 3, .recompute = RecomputeKind::full},
         {.context = 3, .zero = 1, .recompute = RecomputeKind::selective},
@@ -87,7 +101,7 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.data.seq = 24;
     run.data.reset_at_document = family == "llama" || family == "gemma2";
     run.parallel.context = layout.context;
-    run.parallel.context_kind = spec::ContextKind::ulysses;
+    run.parallel.context_kind = layout.is_ring ? spec::ContextKind::ring : spec::ContextKind::ulysses;
     run.parallel.data = layout.data * layout.context;
     run.parallel.tensor = layout.tensor;
     run.parallel.sequence = layout.has_sequence;

@@ -20,9 +20,10 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) {
                 return run.parallel.tensor_mode != spec::TensorMode::one_d;
             }},
-    Feature{"parallel.context.kind", "the context kind ring", in_training,
+    Feature{"parallel.context.kind", "the context kind ring on GPUs", in_training,
             [](const RunSpec& run, const Values&) {
-                return run.parallel.context > 1 && run.parallel.context_kind == spec::ContextKind::ring;
+                return run.parallel.context > 1 && run.parallel.context_kind == spec::ContextKind::ring &&
+                       run.tiers.device == spec::DeviceKind::cuda;
             }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},

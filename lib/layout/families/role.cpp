@@ -46,6 +46,7 @@ Role gradient_of(Role role) {
         case Role::heads_by_rank:
         case Role::rows_by_rank:
         case Role::kv:
+        case Role::merged:
         case Role::d_q:
         case Role::d_kv:
         case Role::tokens:

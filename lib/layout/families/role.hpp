@@ -43,7 +43,8 @@ enum class Role {
     // attention with context ranks
     heads_by_rank,  ///< [context ranks, rows, heads of a part]: before or after an all-to-all
     rows_by_rank,   ///< the same, of the sequences whose rows the ranks have
-    kv,
+    kv,             ///< ring: keys and values of a round
+    merged,         ///< ring: output for the keys so far, in fp32
     d_q,
     d_kv,
     // a micro-batch
@@ -154,6 +155,8 @@ constexpr const char* to_string(Role role) {
             return "rows_by_rank";
         case Role::kv:
             return "kv";
+        case Role::merged:
+            return "merged";
         case Role::d_q:
             return "d_q";
         case Role::d_kv:

@@ -220,6 +220,12 @@ KernelUse rearranging_kernel(const OpOperands& use, const spec::RunSpec& spec) {
     if (bytes_of(Role::rows_by_rank) > 0) {
         return {"exchange_blocks", 1, use.all_but()};
     }
+    if (use.written(Role::kv) > 0) {
+        return {"pack_ring_keys", 1, 2 * use.written(Role::kv)};  // reads only these columns
+    }
+    if (use.read(Role::d_kv) > 0 && use.written(Role::d_input) > 0) {
+        return {"join_ring_gradients", 1, use.all_but()};
+    }
     if (bytes_of(Role::heads_by_rank) == 0) {
         return {"", 0, 0};
     }

@@ -15,9 +15,11 @@ namespace ziggurat::schedule {
 ///     backward   the same rounds; the gradient of kv (f32) follows its kv around the ring, each rank adds
 ///                its part, and the gradient returns to its owner after the last round
 ///
-/// The sequence is cut into 2c pieces; rank r holds pieces r and 2c - 1 - r. With the causal mask, every rank
-/// therefore has the same work in every round. Sends and receives have their own lanes, in the same order on
-/// all ranks.
+/// The sequence is cut into 2c blocks; rank r has blocks r and 2c - 1 - r (layout::context_rows). With the
+/// causal mask, every rank therefore has the same work in every round. A block is sent as long as the next
+/// rank or a later one has queries that attend to it, by the causal mask and the window. Rounds without such
+/// queries are left out. Masks of documents are data: kernels skip what they exclude. Sends and receives have
+/// their own lanes, in the same order on all ranks.
 ///
 /// Does nothing unless the context axis has several ranks and its kind is ring. Runs after recompute_pass:
 /// its clones become rings too.

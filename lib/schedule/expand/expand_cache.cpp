@@ -1,7 +1,6 @@
 /// Batches, and the KV caches of programs that have them.
 #include <utility>
 
-#include "layout/context/context_heads.hpp"
 #include "layout/families/attention_window.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
@@ -21,7 +20,7 @@ std::int64_t elements_of(BatchTensor tensor,
     const bool is_cached = program.variant == Variant::cached;
     const auto& cache = program.cached.cache;
     const bool has_windows = layout::num_windowed_layers(spec) > 0;
-    const auto queries = model.tokens * (layout::exchanges_heads(spec.parallel) ? spec.parallel.context : 1);
+    const auto queries = model.tokens * spec.parallel.context;  // of all positions
     switch (tensor) {
         case BatchTensor::tokens:
         case BatchTensor::positions:

@@ -16,8 +16,6 @@ namespace ziggurat::schedule {
 /// gradient_sum_bytes_by_formula, tensor_bytes_by_formula, split_bytes_by_formula,
 /// context_bytes_by_formula and pipeline_bytes_by_formula. Programs round down for each collective. For tiles
 /// and for unequal parts, the result is the average over the ranks of the axis.
-///
-/// \pre the context axis has one rank, or its kind is ulysses
 std::map<Purpose, double> bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -10,14 +10,17 @@ namespace ziggurat::schedule {
 
 /// Returns the bytes that a rank sends over the context axis in a training step.
 ///
-/// For each layer, micro-batch and pass: N (w + h d) (1 - 1/c) elements, where N are the rank's tokens, w the
-/// width of queries, keys and values, and h d that of attention's output; w counts a key head that ranks
-/// share for each of them. Passes are forward, backward, and forward again with full recomputation.
+/// Ulysses, for each layer, micro-batch and pass: N (w + h d) (1 - 1/c) elements, where N are the rank's
+/// tokens, w the width of queries, keys and values, and h d that of attention's output; w counts a key head
+/// that ranks share for each of them. Passes are forward, backward, and forward again with full
+/// recomputation.
+///
+/// Ring: N k (c - 1) elements in each pass, where k is the width of keys and values, and N k c elements of
+/// float in backward. Blocks that no later rank needs are not sent: the last one of the sequence, and those
+/// outside of all windows (layout::RingPlan).
 ///
 /// Source: Jacobs et al., "DeepSpeed Ulysses", 2023, section 3.2: 4 N h / P for each of query, key, value and
-///         output
-///
-/// \pre the axis has one rank, or its kind is ulysses
+///         output; Liu et al., "Ring Attention", 2023, section 3
 std::int64_t context_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -88,12 +88,14 @@ def says_epochs_and_what_it_is_not_built_for(place):
 
 
 def plans_what_cannot_be_trained(place):
-    context = ["deck.yaml", "--machine", "./four.yaml", "parallel.context={degree: 2, kind: ring}", "model.dropout=0"]
+    ring = ["deck.yaml", "parallel.context={degree: 2, kind: ring}", "data.seq=48"]
+    expect("not implemented" not in place.says(0, "plan", *ring, "--machine", "./four.yaml"), "cores train with a ring")
+    context = [*ring, "--ranks", "8", "--machine", str(MACHINES / "dgx-h100.yaml")]
     said = place.says(0, "plan", *context)
-    line = "training  not implemented: the context kind ring (parallel.context.kind); planning only\n"
+    line = "training  not implemented: the context kind ring on GPUs (parallel.context.kind); planning only\n"
     expect(line in said and "FITS" in said and "estimated: a step takes" in said, "memory, time and what is missing", said)
     refused = place.says(2, "check", *context)
-    expect("the context kind ring is not implemented" in refused and "`ziggurat plan` shows its memory" in refused,
+    expect("the context kind ring on GPUs is not implemented" in refused and "`ziggurat plan` shows its memory" in refused,
            "check refuses and names plan", refused)
 
 

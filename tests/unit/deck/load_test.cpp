@@ -107,10 +107,16 @@ TEST_F(Load, TurnsStagesIntoSpans) {
 TEST_F(Load, TakesForAPlanWhatItCannotTrainYet) {
     const std::string deck = "parallel: {context: {degree: 2, kind: ring}}\n";
 
-    EXPECT_FALSE(load_base(deck, {}, {.ranks = 2}).ok());
+    EXPECT_TRUE(load_base(deck, {}, {.ranks = 2}).ok()) << "the host's cores train with it";
+    machine_.has_device = true;
+    machine_.device_bytes = 8LL << 30;
+    const auto refused = load_base(deck, {}, {.ranks = 2});
+    EXPECT_NE(refused.found.print().find("the context kind ring on GPUs is not implemented"),
+              std::string::npos)
+        << refused.found.print();
     const auto planned = load_base(deck, {}, {.ranks = 2, .for_plan = true});
     EXPECT_TRUE(planned.ok());
-    EXPECT_EQ(planned.only_planned, "the context kind ring (parallel.context.kind)");
+    EXPECT_EQ(planned.only_planned, "the context kind ring on GPUs (parallel.context.kind)");
     EXPECT_EQ(load_base("", {}, {.ranks = 2, .for_plan = true}).only_planned, "");
     EXPECT_FALSE(load_base("compression: {gradients: tagc}\n", {}, {.ranks = 2, .for_plan = true}).ok());
 }

@@ -48,7 +48,7 @@ void bind_all(const spec::RunSpec& spec, const schedule::ModelLayout& model, con
 }
 
 spec::RunSpec spec_of(std::uint64_t seed) {
-    auto spec = test::random_spec(seed, {.max_ranks = 4, .context = false, .lora = seed % 4 == 3});
+    auto spec = test::random_spec(seed, {.max_ranks = 4, .lora = seed % 4 == 3});
     spec.parallel.threads = 1;
     return spec;
 }

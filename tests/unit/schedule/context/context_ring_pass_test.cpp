@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
+#include <string>
 
 #include "schedule/build_program.hpp"
+#include "schedule/volumes/context_volumes.hpp"
 #include "tests/support/random/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
 
@@ -18,56 +18,103 @@ spec::RunSpec on_a_ring(int ranks) {
     spec.parallel.ranks = spec.parallel.data = spec.parallel.context = ranks;
     spec.sharding = {1, 1, 1, 0, spec::ReducePlan::at_end, 1};
     spec.parallel.context_kind = spec::ContextKind::ring;
-    spec.data.seq = 12;
+    spec.data.seq = 24;
+    spec.model.max_seq = 24;
+    spec.model.window = 0;
     spec.model.layers = 2;
     spec.train.micro_batches = 1;
     spec.recompute.kind = spec::RecomputeKind::none;
     return spec;
 }
 
-/// Returns the elements of keys and values of a rank's tokens in one layer.
-std::int64_t kv_elements(const spec::RunSpec& spec) {
-    return spec.train.micro_batch * spec.data.seq / spec.parallel.context * 2 * spec.model.kv_heads *
+/// Returns the elements of keys and values of a block of a rank in one layer.
+std::int64_t block_elements(const spec::RunSpec& spec) {
+    return spec.train.micro_batch * spec.data.seq / spec.parallel.context / 2 * 2 * spec.model.kv_heads *
            spec.model.head_dim;
+}
+
+std::int64_t bytes_sent(const Program& program, bool are_gradients) {
+    std::int64_t bytes = 0;
+    for (const auto& op : program.ops) {
+        if (op.kind == OpKind::send && (op.label.find("d kv") != std::string::npos) == are_gradients) {
+            bytes += op.reads.front().bytes();
+        }
+    }
+    return bytes;
 }
 
 TEST(ContextRing, SendsKeysAndValuesOnceToEachOtherRankAndTheirGradientsAllTheWayHome) {
     for (const int ranks : {2, 3, 4}) {
-        const auto spec = on_a_ring(ranks);
-        std::map<std::string, std::int64_t> sent;
-        for (const auto& op : build_program(spec, 1, Variant::train).ops) {
-            if (op.kind == OpKind::send) {
-                const bool is_gradient = op.label.find("d kv") != std::string::npos;
-                sent[is_gradient ? "d kv" : "kv"] += op.reads.front().bytes();
-            }
-        }
-        const std::int64_t element_bytes = spec.precision.compute == spec::DType::f32 ? 4 : 2;
+        for (int rank = 0; rank < ranks; ++rank) {
+            const auto spec = on_a_ring(ranks);
+            const auto program = build_program(spec, rank, Variant::train);
+            const std::int64_t element_bytes = spec.precision.compute == spec::DType::f32 ? 4 : 2;
+            // No other rank needs the last block, which belongs to rank 0: its keys end before the last rank.
+            const auto blocks = 2 * (ranks - 1) - (rank + 1 < ranks ? 1 : 0);
+            const auto gradients = 2 * ranks - 1;
 
-        // Forward and backward of two layers.
-        EXPECT_EQ(sent["kv"], 2 * 2 * (ranks - 1) * kv_elements(spec) * element_bytes);
-        EXPECT_EQ(sent["d kv"], 2 * ranks * kv_elements(spec) * 4);
+            // Forward and backward of two layers.
+            EXPECT_EQ(bytes_sent(program, false), 2 * 2 * blocks * block_elements(spec) * element_bytes);
+            EXPECT_EQ(bytes_sent(program, true), 2 * gradients * block_elements(spec) * 4);
+            EXPECT_EQ(bytes_sent(program, false) + bytes_sent(program, true),
+                      context_bytes_by_formula(spec, ModelLayout{spec, rank}));
+        }
     }
 }
 
-TEST(ContextRing, DoesTheSameWorkInAsManyRoundsAsThereAreRanks) {
-    const auto flops = [](const Program& program, int& ops) {
-        double sum = 0;
-        ops = 0;
-        for (const auto& op : program.ops) {
-            if (op.label.find(".attention ") != std::string::npos && op.flops > 0) {
-                sum += op.flops;
-                ++ops;
-            }
-        }
-        return sum;
-    };
-    int one = 0;
-    int three = 0;
-    const auto alone = flops(build_program(on_a_ring(1), 0, Variant::train), one);
-    const auto shared = flops(build_program(on_a_ring(3), 2, Variant::train), three);
+TEST(ContextRing, SendsNoBlockThatIsOutsideOfAllWindows) {
+    auto spec = on_a_ring(4);
+    const auto whole = bytes_sent(build_program(spec, 1, Variant::train), false);
+    spec.model.window = 3;  // of blocks with three positions: only the next block attends to one
+    const auto program = build_program(spec, 1, Variant::train);
 
-    EXPECT_EQ(three, 3 * one);
-    EXPECT_NEAR(shared, alone / 3, 1e-9 * alone);
+    EXPECT_LT(bytes_sent(program, false), whole);
+    EXPECT_EQ(bytes_sent(program, false) + bytes_sent(program, true),
+              context_bytes_by_formula(spec, ModelLayout{spec, 1}));
+    for (const auto& op : program.ops) {
+        const bool is_round = op.kind == OpKind::compute && op.peer >= 0;
+        EXPECT_TRUE(!is_round || op.flops > 0) << op.label << " has no work";
+    }
+}
+
+double attention_flops(const Program& program, int& rounds) {
+    double sum = 0;
+    rounds = 0;
+    for (const auto& op : program.ops) {
+        if (op.label.find(".attention ") != std::string::npos && op.flops > 0) {
+            sum += op.flops;
+            ++rounds;
+        }
+    }
+    return sum;
+}
+
+TEST(ContextRing, DoesTheSameWorkInAsManyRoundsAsThereAreRanks) {
+    int one = 0;
+    int rounds = 0;
+    const auto alone = attention_flops(build_program(on_a_ring(1), 0, Variant::train), one);
+    for (const int ranks : {2, 3, 4}) {
+        for (int rank = 0; rank < ranks; ++rank) {
+            const auto shared =
+                attention_flops(build_program(on_a_ring(ranks), rank, Variant::train), rounds);
+            EXPECT_EQ(rounds, ranks * one);
+            EXPECT_NEAR(shared, alone / ranks, 1e-9 * alone) << "rank " << rank << " of " << ranks;
+        }
+    }
+}
+
+TEST(ContextRing, HasTheWorkOfOneRankInAllRanksTogetherWithWindows) {
+    auto spec = on_a_ring(1);
+    spec.model.window = 7;
+    int rounds = 0;
+    const auto alone = attention_flops(build_program(spec, 0, Variant::train), rounds);
+    spec = on_a_ring(4);
+    spec.model.window = 7;
+    double sum = 0;
+    for (int rank = 0; rank < 4; ++rank) {
+        sum += attention_flops(build_program(spec, rank, Variant::train), rounds);
+    }
+    EXPECT_NEAR(sum, alone, 1e-9 * alone);
 }
 
 TEST(ContextRing, EndsUnderEveryOrderOfLanes) {
@@ -75,6 +122,7 @@ TEST(ContextRing, EndsUnderEveryOrderOfLanes) {
         auto spec = on_a_ring(ranks);
         spec.data.seq = 60;
         spec.model.max_seq = 60;
+        spec.model.window = ranks == 5 ? 8 : 0;
         const ExpectedResults truth{spec};
         const auto programs = test::programs_of_all_ranks(spec);
         for (std::uint64_t seed = 1; seed <= 10; ++seed) {
