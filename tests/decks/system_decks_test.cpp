@@ -305,6 +305,14 @@ TEST_F(SystemDecks, AMillionTokensFitContextRanks) {
     expect_to_need(at({}), at({"parallel.context=1", "train.global_batch=32"}), spec::Tier::device);
 }
 
+TEST_F(SystemDecks, LongSequencesFitMoreRanksOfARingThanThereAreHeads) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("context-ring-256k.yaml", "cpu-64", 64, overrides);
+    };
+    expect_to_need(at({}), at({"parallel.context=1", "train.global_batch=64"}), spec::Tier::device);
+    EXPECT_FALSE(at({"parallel.context.kind=ulysses"}).ok()) << "64 ranks cannot divide 32 heads";
+}
+
 TEST_F(SystemDecks, EightyFourBillionFitStagesOfSmallDevices) {
     const auto at = [&](const std::vector<std::string>& overrides) {
         return load_for("gpipe-84b.yaml", "dgx-a100", 128, overrides);

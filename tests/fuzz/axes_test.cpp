@@ -317,6 +317,18 @@ constexpr std::array bugs = {
                            }
                        });
             }},
+    AxesBug{"AVisibleBlockOfARingIsSkipped",
+            [](Program& program, const schedule::ModelLayout& model) {
+                // Forward rounds that write the output would leave it undefined.
+                return spoil_all(
+                    program,
+                    [&](const Op& op) {
+                        const bool is_round = op.kind == OpKind::compute && op.peer >= 0;
+                        return is_round && op.peer != model.context_rank &&
+                               program.find_write(op, Role::output) == nullptr;
+                    },
+                    forget);
+            }},
     AxesBug{"AMicroBatchIsInWeightGradientsTwice",
             [](Program& program, const schedule::ModelLayout&) {
                 return program.microbatches > 1 && read_another_microbatch(program, 0, 1);

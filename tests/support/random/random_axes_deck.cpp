@@ -22,7 +22,10 @@ struct Degrees {
     int context = 1;
     int stages = 1;
     int data = 1;
+    bool is_ring = false;  ///< kind of the context ranks
 
+    /// Returns the parts of a sequence that context ranks have.
+    int blocks() const { return context * (is_ring ? 2 : 1); }
     /// Returns the ranks over which state is sharded.
     int data_axis() const { return data * context; }
     int ranks() const { return tensor * stages * data_axis(); }
@@ -42,13 +45,14 @@ Degrees draw_degrees(Draw& draw, int max, bool has_context) {
         drawn.context = has_context ? draw.one_of<int>({1, 1, 1, 2, 3, 4}) : 1;
         drawn.data = draw.one_of<int>({1, 1, 1, 2, 2, 3, 4});
     } while (drawn.ranks() > max || drawn.tensor * drawn.context * drawn.stages == 1);
+    drawn.is_ring = drawn.context > 1 && draw.chance(0.5);
     return drawn;
 }
 
 void draw_model(Draw& draw, DeckText& deck, const Degrees& degrees, std::int64_t seq, std::int64_t layers) {
     const auto families = layout::families();
     const auto& family = *families[static_cast<std::size_t>(draw.between(0, std::ssize(families) - 1))];
-    const auto heads = degrees.tensor * degrees.context * draw.between(1, 3);
+    const auto heads = degrees.tensor * (degrees.is_ring ? 1 : degrees.context) * draw.between(1, 3);
     const auto head_dim = family.has_rotary_positions() ? 2 * draw.between(2, 4) : draw.between(3, 7);
     deck.set("family", family.name);
     deck.set("layers", layers);
@@ -127,7 +131,8 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
     deck.set("tensor", degrees.tensor);
     deck.set("sequence", has_sequence);
     if (degrees.context > 1) {
-        deck.set("context", fmt::format("{{degree: {}, kind: ulysses}}", degrees.context));
+        deck.set("context", fmt::format("{{degree: {}, kind: {}}}", degrees.context,
+                                        degrees.is_ring ? "ring" : "ulysses"));
     }
     const auto schedule = chunks > 1
                               ? draw.one_of<std::string>({"interleaved", "zero_bubble_v"})
@@ -253,10 +258,10 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
     deck.section("run");
     deck.set("every", "none");
     deck.section("checkpoint");
-    const auto parts = degrees.tensor * degrees.context;
+    const auto parts = degrees.tensor * degrees.blocks();
     const auto seq = is_long            ? parts * draw.between(520 / parts, 530 / parts)
                      : draw.chance(0.7) ? parts * draw.between(2, 6)
-                                        : degrees.context * draw.between(3, 15);
+                                        : degrees.blocks() * draw.between(3, 15);
     draw_model(draw, deck, degrees, seq, shape.layers);
     deck.set("seq", seq);
     deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
@@ -302,10 +307,10 @@ bool fits(const spec::RunSpec& run, const Degrees& degrees) {
     const auto keys = run.model.kv_heads;
     auto parallel = run.parallel;
     parallel.context = degrees.context;
-    parallel.context_kind = spec::ContextKind::ulysses;
+    parallel.context_kind = degrees.is_ring ? spec::ContextKind::ring : spec::ContextKind::ulysses;
     return degrees.ranks() <= run.parallel.ranks && divides(degrees.tensor, run.model.heads) &&
            layout::can_exchange_heads(run.model, parallel, degrees.tensor) &&
-           divides(degrees.context, run.data.seq) && divides(degrees.tensor, run.model.ffn_hidden) &&
+           divides(degrees.blocks(), run.data.seq) && divides(degrees.tensor, run.model.ffn_hidden) &&
            divides(degrees.tensor, run.model.vocab_padded) &&
            (divides(degrees.tensor, keys) || divides(keys, degrees.tensor)) &&
            degrees.stages <= run.model.layers && (degrees.stages == 1 || !run.train.is_by_layer()) &&
@@ -328,6 +333,7 @@ RandomDeck other_layout_of(const RandomDeck& deck, const std::string& nvme_folde
         degrees.stages = draw.one_of<int>({1, 1, 2, 3, 4});
         degrees.context = may_have_pairs(deck.seed) ? 1 : draw.one_of<int>({1, 1, 2, 3});
         degrees.data = draw.one_of<int>({1, 1, 2, 3});
+        degrees.is_ring = degrees.context > 1 && draw.chance(0.5);
     } while (!fits(deck.run, degrees));
     std::string training;
     std::istringstream lines{deck.text};
