@@ -93,6 +93,7 @@ class Scaling {
     /// State of one kind: its whole size, and the bytes in each tier now.
     struct Held {
         double all = 0;
+        double on_host = 0;  ///< of an embedding that stays on the host; not part of the other members
         spec::ByTier<double> now{};
         spec::ByTier<Buffer> like{};  ///< an example from each tier; no name if the tier has no buffer
     };
@@ -130,6 +131,10 @@ class Scaling {
             auto& held = kinds[buffer.state];
             const auto bytes = static_cast<double>(buffer.bytes);
             held.all +=
+            if (buffer.stays_on_host) {  // no layer has such state
+                held.on_host += bytes;
+                continue;
+            }
                 is_of_layer(buffer, built_) ? built_.layers.represents(buffer.unit - 1) * bytes : bytes;
             held.now[buffer.tier] += bytes;
             held.like[buffer.tier] = buffer;
@@ -142,11 +147,18 @@ class Scaling {
                 const spec::ByTier<double> shares{home == nullptr ? 0 : home->device,
                                                   home == nullptr ? 0 : home->host,
                                                   home == nullptr ? 0 : home->nvme};
-                return home == nullptr ? held.all * held.now[t] / sum : held.all * shares[t];
+                // The embedding has the first chunks of its kind.
+                const double first = t == spec::Tier::device ? 0
+                                     : t == spec::Tier::host ? shares[spec::Tier::device]
+                                                             : 1 - shares[spec::Tier::nvme];
+                const double all = held.all + held.on_host;
+                const double taken = std::clamp(held.on_host - all * first, 0.0, all * shares[t]);
+                return home == nullptr ? held.all * held.now[t] / sum : all * shares[t] - taken;
             };
             for (auto& buffer : program_.buffers) {
                 const double now = held.now[buffer.tier];
-                if (buffer.lifetime == Lifetime::persistent && buffer.state == kind && now > 0) {
+                if (buffer.lifetime == Lifetime::persistent && buffer.state == kind && now > 0 &&
+                    !buffer.stays_on_host) {
                     buffer.bytes = times(buffer.bytes, wanted(buffer.tier) / now);
                 }
             }

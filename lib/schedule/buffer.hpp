@@ -196,6 +196,8 @@ struct Buffer {
     bool is_replicated = false;  ///< an activation that is replicated on all ranks of a tensor axis above 1
     /// Fate of an activation that a rule of recompute.fates names.
     std::optional<spec::ActivationFate> fate = {};
+    /// State whose ops run on the host: of an embedding whose lookup does (tiers.operators.embedding).
+    bool stays_on_host = false;
     bool is_shared = false;    ///< in an arena that other ranks of the node read; set by place_buffers
     std::int64_t offset = -1;  ///< in its arena; set by place_buffers
 };

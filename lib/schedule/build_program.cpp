@@ -11,6 +11,7 @@
 #include "schedule/passes/control_pass.hpp"
 #include "schedule/passes/fuse_gelu_pass.hpp"
 #include "schedule/passes/gather_pass.hpp"
+#include "schedule/passes/host_operators_pass.hpp"
 #include "schedule/passes/kv_cache_pass.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
 #include "schedule/passes/receives_pass.hpp"
@@ -82,6 +83,7 @@ Program placed(const spec::RunSpec& run,
     activation_pass(draft, spec);
     boundary_pass(draft, spec);
     kv_cache_pass(draft, spec);
+    host_operators_pass(draft, model);
     const MoveState move_state = [&](ProgramBuilder moved, const std::vector<bool>& stays) {
         auto on_device = transfer_pass(moved, spec, model, stays);
         control_pass(moved, model);

@@ -69,6 +69,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       head_stage{spec::last_stage(spec.parallel)},
       chunk_units(spec.parallel.chunks_per_stage),
       is_tied{spec.model.tie_embeddings},
+      embedding_on_host{spec.tiers.embedding_on_host},
       tokens{spec.train.micro_batch * positions.size},
       element_bytes{spec::element_bytes(spec.precision.compute)},
       masters{layout::masters_of(spec)} {
@@ -127,6 +128,10 @@ bool ModelLayout::passes_gradient_on(UnitId unit, int phase) const {
         }
     }
     return false;
+}
+
+bool ModelLayout::stays_on_host(UnitId unit) const {
+    return embedding_on_host && table.units.at(unit).kind == layout::UnitKind::embedding;
 }
 
 bool ModelLayout::is_shared_by_stages(UnitId unit) const {

@@ -56,9 +56,10 @@ struct ModelLayout {
     UnitId first_trained_unit = 0;
     /// By phase of that unit: true if the phase's output depends on a trained tensor.
     std::vector<bool> depends_on_trained;
-    bool is_tied = false;     ///< the head's product uses the embedding table
-    std::int64_t tokens = 0;  ///< of a micro-batch on this rank, before sharding over the tensor axis
-    int element_bytes = 4;    ///< of the compute type
+    bool is_tied = false;            ///< the head's product uses the embedding table
+    bool embedding_on_host = false;  ///< see spec::Tiers::embedding_on_host
+    std::int64_t tokens = 0;         ///< of a micro-batch on this rank, before sharding over the tensor axis
+    int element_bytes = 4;           ///< of the compute type
     layout::Masters masters = layout::Masters::none;
 
     /// Returns the index of a chunk's virtual stage in the model.
@@ -81,6 +82,8 @@ struct ModelLayout {
     /// Returns the part of the unit's flat range whose parameters this rank holds.
     layout::ElementRange held(UnitId unit) const;
     const layout::UnitTiling& tiling(UnitId unit) const { return tilings.at(unit); }
+    /// True if ops use the unit's state on the host. Only a tied head uses it on the device, in copies.
+    bool stays_on_host(UnitId unit) const;
     /// True if the gradient of the unit is a sum over the first and the last stage: a tied table.
     bool is_shared_by_stages(UnitId unit) const;
     /// True if backward runs through the unit: it is not below the first unit with a trained tensor.

@@ -62,6 +62,11 @@ LaneId Program::update_lane(Engine engine) {
     return found_or_added(lanes, {engine, -1, Direction::none, to_string(engine) + "[updates]"s, true});
 }
 
+LaneId Program::operator_lane() {
+    return found_or_added(lanes, {Engine::host_optimizer, -1, Direction::forward,
+                                  to_string(Engine::host_optimizer) + "[operators]"s});
+}
+
 LaneId Program::control_lane(Engine engine) {
     return found_or_added(lanes,
                           {engine, -1, Direction::none, to_string(engine) + "[control]"s, false, true});

@@ -160,6 +160,10 @@ struct Program {
     /// the first units' parameters, needed directly after publication, would wait for the states of the last
     /// units.
     LaneId update_lane(Engine engine);
+    /// Returns the index of the lane for operators that run on the host (tiers.operators).
+    ///
+    /// They do not queue after updates on the host, so a step begins while the last chunks are updated.
+    LaneId operator_lane();
     /// Returns the index of a link's lane for control values and for copies of state for a save.
     ///
     /// These transfers do not queue after state that is fetched or evicted.

@@ -25,7 +25,8 @@ bool speculates(const RunSpec& run) {
 }
 
 bool is_any_state_away(const RunSpec& run) {
-    return is_any_home(run, [](const Home& home) { return home.device < 1; }) ||
+    return run.tiers.embedding_on_host ||
+           is_any_home(run, [](const Home& home) { return home.device < 1; }) ||
            is_any_stage(run, [](const StageState& of) { return swaps_any(of.recompute.fates); });
 }
 

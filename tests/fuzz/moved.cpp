@@ -48,12 +48,13 @@ Movement movement_of(const schedule::Program& program, const std::set<StateKind>
     return found;
 }
 
-/// Returns true if the rank has elements of a trained parameter.
+/// Returns true if the rank has elements of a trained parameter that the device uses.
 ///
 /// Its part of small units may be only padding, which does not have to move.
 bool has_elements(const schedule::Program& program, const schedule::ModelLayout& model) {
     return std::ranges::any_of(program.buffers, [&](const schedule::Buffer& buffer) {
         return buffer.lifetime == schedule::Lifetime::persistent && buffer.state == StateKind::parameters &&
+               !buffer.stays_on_host &&
                schedule::elements_of(buffer).begin <
                    model.flats[static_cast<std::size_t>(buffer.unit)].trained_end();
     });

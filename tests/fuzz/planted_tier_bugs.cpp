@@ -168,6 +168,19 @@ bool is_fetch_of_an_activation(const Program& program, const Op& op) {
            buffer_of(program, op.writes.front()).tier == spec::Tier::device;
 }
 
+/// True for a copy of a lookup's output to the device, or of its gradient to the host.
+bool is_copy_for_a_host_operator(const Program& program, const Op& op) {
+    return moves_state(op) &&
+           (buffer_of(program, op.reads.front()).name.ends_with(" on host") ||
+            buffer_of(program, op.writes.front()).name.ends_with(" on host")) &&
+           buffer_of(program, op.reads.front()).state == schedule::StateKind::none;
+}
+
+/// True for a lookup of the host, or its gradient.
+bool is_host_operator(const Program& program, const Op& op) {
+    return op.kind == OpKind::compute && program.lanes[op.lane].engine == schedule::Engine::host_optimizer;
+}
+
 constexpr std::array bugs = {
     PlantedBug{"AFetchIsSkipped", is_fetch, forget},
     PlantedBug{"AnEvictionIsSkipped", is_eviction, forget},
@@ -181,6 +194,8 @@ constexpr std::array bugs = {
     PlantedBug{"ACommitIsSkipped", is_commit, forget},
     PlantedBug{"ADelayedUpdateIsPublishedBeforeBackward", is_publication, publish_before_the_step},
     PlantedBug{"ADelayedUpdateHasTheInputsOfTheStepBefore", is_delayed_update, update_before_the_step_end},
+    PlantedBug{"ACopyForAHostOperatorIsSkipped", is_copy_for_a_host_operator, forget},
+    PlantedBug{"AHostOperatorIsSkipped", is_host_operator, forget},
 };
 
 }  // namespace

@@ -277,6 +277,7 @@ void resolve_auto_homes(Resolution& resolution) {
     const bool are_fates_auto = resolution.is_auto("recompute.fates");
     run = resolution.options.choose_homes(run, resolution.machine);
     resolve_home(resolution, open.parameters, "tiers.home.parameters", run.tiers.parameters);
+    tiers.embedding_on_host = values.is_keyword("tiers.operators.embedding", "host");
     resolve_home(resolution, open.gradients, "tiers.home.gradients", run.tiers.gradients);
     resolve_home(resolution, open.optimizer, "tiers.home.optimizer", run.tiers.optimizer);
     resolve_home(resolution, open.activations, "tiers.home.activations", run.tiers.activations);

@@ -98,8 +98,10 @@ constexpr Row rows[] = {
             "Gradients of weights are sums over tiles, so training is equal only up to rounding."},
     {.path = "tiers.operators", .doc = "Processors of operators."},
     {.path = "tiers.operators.embedding", .type = Type::keyword, .fallback = "device", .keywords = "device host",
-     .implemented = Implemented::no, .on_resume = noted,
-     .doc = "The lookup and its gradient."},
+     .on_resume = noted,
+     .doc = "host: the lookup, its gradient and the update of the embedding run on the host, where its state is "
+            "at home (or on NVMe); only activations cross the link. A tied head still needs a copy of the table "
+            "on the device for its products, and moves the gradient that these form."},
 };
 // clang-format on
 static_assert(print_resume_notes(rows), "a key has a value, and no .on_resume");

@@ -93,7 +93,33 @@ class OpCosts {
         return rates_.op_overhead + bytes / rates_.of(spec::SweepKind::packing, true);
     }
 
+    /// Returns the seconds of a lookup on the host, or of its gradient, by the bytes that it reads and
+    /// writes.
+    ///
+    /// A gradient that is not added to an earlier one begins with zeros.
+    double of_host_operator(const Op& op) const {
+        double bytes = 0;
+        const auto add = [&](Role role, const schedule::Operand* operand) {
+            bytes += operand != nullptr && role == operand->role ? static_cast<double>(operand->bytes()) : 0;
+        };
+        for (const auto role : {Role::output, Role::d_output}) {
+            add(role, program_.find_write(op, role));
+            add(role, program_.find_read(op, role));
+        }
+        const bool is_backward = op.direction == schedule::Direction::backward;
+        const double elements = bytes / model_->element_bytes;
+        // The rows of the table, or those of its gradient, which are read and written.
+        bytes += elements * (is_backward ? 2 * 4 : model_->element_bytes);
+        for (const auto role : {Role::d_table, Role::d_position_table}) {
+            add(role, is_backward && !op.accumulate ? program_.find_write(op, role) : nullptr);
+        }
+        return rates_.op_overhead + bytes / rates_.host_memory;
+    }
+
     double of_phase(const Op& op) const {
+        if (is_on_host_lane(op)) {
+            return of_host_operator(op);
+        }
         const auto& phase = model_->table.units.at(op.unit).phases.at(op.phase);
         if (phase.kind == PhaseKind::logits && op.direction == schedule::Direction::none) {
             return of_packing(op);

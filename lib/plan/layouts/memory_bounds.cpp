@@ -109,7 +109,9 @@ MemoryBounds::StageBytes MemoryBounds::measured(const spec::RunSpec& run, Positi
     }
     const auto program = schedule::build_placed(small, model, schedule::Variant::train);
     for (const auto& buffer : program.buffers) {
-        if (buffer.lifetime == Lifetime::persistent && buffer.state != StateKind::none) {
+        // State that stays on the host has no share of tiers.home on the device.
+        if (buffer.lifetime == Lifetime::persistent && buffer.state != StateKind::none &&
+            !buffer.stays_on_host) {
             const auto degree = layout::shard_degree(buffer.state, model.spans);
             (buffer.unit == layer ? made.layer : made.others)[buffer.state] += buffer.bytes * degree;
         }

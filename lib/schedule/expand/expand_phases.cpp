@@ -77,6 +77,9 @@ PhaseWriter::PhaseWriter(const spec::RunSpec& spec,
     program.is_by_layer = variant == Variant::train && spec.train.is_by_layer();
     program.layers = spec.model.layers;
     program.lane(Engine::compute);
+    if (model.stage == 0 && model.embedding_on_host) {
+        host_lane_ = program.operator_lane();
+    }
     draft_.state = add_state(program, spec, model);
     if (variant == Variant::cached) {
         add_caches();
@@ -111,6 +114,9 @@ Op PhaseWriter::compute_op(
     const auto& described = unit_of(unit).phases[phase];
     Op op;
     op.kind = OpKind::compute;
+    if (described.kind == PhaseKind::embedding && host_lane_ >= 0) {
+        op.lane = host_lane_;
+    }
     op.direction = direction;
     op.unit = unit;
     op.phase = phase;

@@ -206,6 +206,7 @@ class PhaseWriter {
     std::map<std::tuple<ValueKey, layout::Placement, Direction>, int> converted_;
     std::map<ValueKey, PlacedValue> gradients_;
     std::map<UnitId, BufferId> caches_;  ///< KV cache of each layer
+    LaneId host_lane_ = -1;              ///< of the embedding, if its operators run on the host
     bool is_deferring_ = false;
     int chunk_ = 0;
     std::map<std::pair<int, int>, std::vector<Op>> deferred_;  // (micro-batch, chunk) -> ops

@@ -74,6 +74,7 @@ BufferId state_buffer(Program& program,
     buffer.unit = unit;
     buffer.first_element = range.begin;
     buffer.type = type;
+    buffer.stays_on_host = model.stays_on_host(unit);
     return program.add_buffer(std::move(buffer));
 }
 
@@ -85,6 +86,7 @@ BufferId placeholder(
                                   is_gradient ? model.flats[unit].trained() : model.held(unit), type);
     auto& buffer = program.buffers[made];
     buffer.lifetime = Lifetime::transient;
+    buffer.tier = buffer.stays_on_host ? spec::Tier::host : spec::Tier::device;
     buffer.name = "all of " + buffer.name;
     return made;
 }

@@ -96,6 +96,8 @@ LeasedPart Leases::make_part(const Lease& lease, layout::ElementRange range) {
     buffer.consumer = MemoryCategory::leases;
     buffer.first_element = range.begin;
     buffer.bytes = range.size() * model_.element_bytes;
+    buffer.stays_on_host = lease.is_on_host;
+    buffer.tier = lease.is_on_host ? spec::Tier::host : spec::Tier::device;
     return {range, program_.add_buffer(std::move(buffer))};
 }
 
@@ -106,6 +108,7 @@ Lease Leases::make(UnitId unit, const Op& first, int first_op) {
     const bool is_backward = std::get<3>(key(first, unit)) > 0;
     lease.direction = is_backward ? Direction::backward : Direction::forward;
     lease.first_op = first_op;
+    lease.is_on_host = model_.stays_on_host(unit) && (first.unit == unit || is_for_step(unit));
     if (!model_.tiling(unit).is_cut()) {
         lease.parts.push_back(make_part(lease, model_.held(unit)));
     }

@@ -29,6 +29,7 @@ struct Lease {
     std::pair<int, int> copied{-1, -1};  ///< unit and segment whose second copy it writes or reads
     bool from_copy = false;              ///< gathered from the second copy
     bool leaves_copy = false;
+    bool is_on_host = false;  ///< see ModelLayout::stays_on_host
 };
 
 /// Finds the leases of a program, and replaces the placeholders for parameters by the buffers of the

@@ -17,22 +17,34 @@ namespace ziggurat::schedule {
 namespace {
 
 /// Returns buckets of consecutive units, in order of first use; one collective publishes a bucket.
+///
+/// A unit that stays on the host has its own bucket, because its collective runs there.
 std::deque<std::vector<UnitId>> publication_buckets(const spec::RunSpec& spec, const ModelLayout& model) {
     std::deque<std::vector<UnitId>> buckets;
     std::int64_t elements = 0;
+    bool was_alone = false;
     for (const UnitId u : model.units) {
         if (!model.trains(u)) {
             continue;
         }
         const auto size = model.shards[u].padded_elements();
-        if (buckets.empty() || elements + size > spec.overlap.bucket_elements) {
+        const bool is_alone = was_alone || model.stays_on_host(u);
+        if (buckets.empty() || is_alone || elements + size > spec.overlap.bucket_elements) {
             buckets.emplace_back();
             elements = 0;
         }
         buckets.back().push_back(u);
         elements += size;
+        was_alone = model.stays_on_host(u);
     }
     return buckets;
+}
+
+/// True if updates of a chunk are listed by unit, because an embedding stays on the host.
+///
+/// A chunk is updated in one tier, so the others would follow the embedding there.
+bool divides_chunks(const spec::RunSpec& spec, const ModelLayout& model) {
+    return model.embedding_on_host && spec.tiers.optimizer.device > 0;
 }
 
 }  // namespace
@@ -53,14 +65,15 @@ void publication_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const Mo
     const auto chunks = optimizer_chunks(spec, model);
     auto bucket = publication_buckets(spec, model);
     for (int k = 0; k < chunks.num_chunks(); ++k) {
-        const auto chunk = chunks.chunk(k);
-        ops.push_back(writer.round_masters(k, chunk));
-        for (const auto& [unit, range] : chunk) {
-            const bool is_whole =
-                range.end == model.shards[unit].shard(model.spans.optimizer, model.data_rank).end;
-            if (is_whole && unit == bucket.front().back()) {
-                std::ranges::move(writer.publish(bucket.front()), std::back_inserter(ops));
-                bucket.pop_front();
+        for (const auto& runs : ranges_of_updates(chunks.chunk(k), divides_chunks(spec, model))) {
+            ops.push_back(writer.round_masters(k, runs));
+            for (const auto& [unit, range] : runs) {
+                const bool is_whole =
+                    range.end == model.shards[unit].shard(model.spans.optimizer, model.data_rank).end;
+                if (is_whole && unit == bucket.front().back()) {
+                    std::ranges::move(writer.publish(bucket.front()), std::back_inserter(ops));
+                    bucket.pop_front();
+                }
             }
         }
     }
@@ -104,11 +117,12 @@ void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const Mode
         on_host.emplace(draft, spec, model);
     }
     const auto chunks = optimizer_chunks(spec, model);
+    const bool divides = uses.has_value() || divides_chunks(spec, model);
     auto bucket = publication_buckets(spec, model);
     std::vector<ListedOps> in_backward, at_end;
     OpId after_bucket = -1;
     for (int k = 0; k < chunks.num_chunks(); ++k) {
-        for (const auto& runs : ranges_of_updates(chunks.chunk(k), uses.has_value())) {
+        for (const auto& runs : ranges_of_updates(chunks.chunk(k), divides)) {
             const OpId after = uses ? uses->of(runs.front().unit) : OpId{-1};
             if (speculates && on_host->contain(runs)) {
                 const auto undo = writer.add_undo(k, runs);

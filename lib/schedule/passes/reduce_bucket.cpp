@@ -270,7 +270,8 @@ Reduction BucketWriter::reduce(const Bucket& bucket) const {
         gather(out, bucket);
         // For gradients away from the device, no compute lane waits for the norms, and they are still in
         // memory.
-        const bool are_away = spec_.tiers.gradients.device < 1 && !bucket.is_shared;
+        const bool is_on_host = model_.stays_on_host(bucket.parts.front().unit);
+        const bool are_away = (spec_.tiers.gradients.device < 1 || is_on_host) && !bucket.is_shared;
         norms(are_away ? made.later : made.norms, bucket);
     }
     return made;

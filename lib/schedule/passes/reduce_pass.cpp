@@ -83,7 +83,8 @@ std::vector<Completion> completions(const ProgramBuilder& draft,
 
 /// Groups consecutive completions of one micro-batch whose units fit into a bucket.
 ///
-/// A segment is reduced alone, because units are tiled to keep little of a gradient in memory.
+/// A segment is reduced alone, because units are tiled to keep little of a gradient in memory. So is a
+/// gradient that stays on the host, where the others are not.
 std::vector<Bucket> buckets(const std::vector<Completion>& completed,
                             const spec::RunSpec& spec,
                             const ModelLayout& model) {
@@ -91,7 +92,7 @@ std::vector<Bucket> buckets(const std::vector<Completion>& completed,
     std::int64_t elements = 0;
     for (const auto& done : completed) {
         const auto size = model.flats[done.unit].trained_elements();
-        const bool is_alone = done.segment >= 0;
+        const bool is_alone = done.segment >= 0 || model.stays_on_host(done.unit);
         const bool is_shared = model.is_shared_by_stages(done.unit);
         const bool joins = !made.empty() && made.back().microbatch == done.microbatch &&
                            made.back().is_last == done.is_last && !is_alone && !made.back().is_alone &&

@@ -243,6 +243,7 @@ class Transfers {
         made.name +=
             tier == residency.tier ? tier == Tier::device ? " on device" : " on host" : " on its way";
         made.tier = tier;
+        made.stays_on_host = made.stays_on_host && tier == Tier::host;
         made.lifetime = Lifetime::transient;
         made.consumer = MemoryCategory::transfers;
         made.first_element += bytes.begin() / width;

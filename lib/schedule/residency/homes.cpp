@@ -65,9 +65,12 @@ std::vector<std::vector<HomePart>> home_parts(const Program& program,
     for (const auto& [kind, buffers] : spaces) {
         const auto& home = *layout::home_of(kind, spec.tiers);
         const layout::ChunkLayout chunks{buffers, spec.tiers.chunk_elements, chunk_alignment(spec)};
-        for (const auto& [tier, begin, end] : chunks_by_tier(home, chunks.num_chunks())) {
+        for (const auto& [tier_of_chunks, begin, end] : chunks_by_tier(home, chunks.num_chunks())) {
             for (const auto& [buffer, range] : chunks.chunks(begin, end)) {
                 auto& of_buffer = parts[buffer];
+                const int index = buffer;
+                const bool is_for_host = program.buffers[index].stays_on_host;
+                const auto tier = is_for_host && tier_of_chunks == Tier::device ? Tier::host : tier_of_chunks;
                 if (!of_buffer.empty() && of_buffer.back().tier == tier) {
                     of_buffer.back().range.end = range.end;
                 } else {

@@ -26,7 +26,8 @@ std::int64_t chunk_alignment(const spec::RunSpec& spec);
 /// buffers.
 ///
 /// A home that is divided between tiers is cut between chunks of the state's own address space. The first
-/// chunks go to the device, the next to the host, the last to NVMe.
+/// chunks go to the device, the next to the host, the last to NVMe. State that stays on the host goes to the
+/// host where its chunks would go to the device.
 std::vector<std::vector<HomePart>> home_parts(const Program& program,
                                               const spec::RunSpec& spec,
                                               const ModelLayout& model);

@@ -35,7 +35,7 @@ class Finder {
         for (OpId i = 0; i < program_.ops.end_id(); ++i) {
             auto& op = program_.ops[i];
             const auto tier = workplace(op, open);
-            if (tier == Tier::host) {
+            if (tier == Tier::host && program_.lanes[op.lane].engine == Engine::compute) {
                 op.lane = program_.lane(Engine::host_optimizer);
             }
             for (const bool writes : {false, true}) {
@@ -109,11 +109,14 @@ class Finder {
 
     /// Returns the tier in which an op works; no op computes on NVMe. An update works in the tier of its
     /// moments, a publication in that of its master weights, a sum or a norm on the device only if all its
-    /// gradients are there.
+    /// gradients are there. Ops on state that stays on the host run there.
     Tier workplace(const Op& op, const OpenResidencies& open) const {
         const bool is_update = op.kind == OpKind::update;
         if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
             return Tier::device;
+        }
+        if (program_.lanes[op.lane].engine == Engine::host_optimizer || is_on_state_of_host(op)) {
+            return Tier::host;
         }
         if (const auto* residency = residency_of_norm(op, open)) {
             return residency->tier;
@@ -140,6 +143,21 @@ class Finder {
     /// Returns the residency whose gradients a norm reads, instead of fetching them from NVMe again.
     const Residency* residency_of_norm(const Op& op, const OpenResidencies& open) const {
         if (op.kind != OpKind::norm) {
+    /// True for an op without products, such as a collective, all of whose state stays on the host.
+    bool is_on_state_of_host(const Op& op) const {
+        bool has_any = false;
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                const auto& used = program_.buffers[operand.buffer];
+                if (used.state != StateKind::none && !used.stays_on_host) {
+                    return false;
+                }
+                has_any = has_any || used.stays_on_host;
+            }
+        }
+        return has_any && op.kind != OpKind::compute && op.kind != OpKind::update;
+    }
+
             return nullptr;
         }
         const auto& gradients = op.reads.front();

@@ -125,9 +125,9 @@ class Check {
     }
 
     /// Returns the tiers from which an op of an engine reads and to which it writes.
-    static std::pair<spec::Tier, spec::Tier> tiers_of(Engine engine) {
+    std::pair<spec::Tier, spec::Tier> tiers_of(const Op& op) const {
         using spec::Tier;
-        switch (engine) {
+        switch (program_.lanes[op.lane].engine) {
             case Engine::host_to_device:
                 return {Tier::host, Tier::device};
             case Engine::device_to_host:
@@ -139,8 +139,12 @@ class Check {
             case Engine::host_optimizer:
             case Engine::step_end:
                 return {Tier::host, Tier::host};
+            case Engine::collective: {  // all vectors are in one tier
+                const auto& operands = op.reads.empty() ? op.writes : op.reads;
+                const bool is_on_host = !operands.empty() && buffer(operands.front().buffer)->stays_on_host;
+                return is_on_host ? std::pair{Tier::host, Tier::host} : std::pair{Tier::device, Tier::device};
+            }
             case Engine::compute:
-            case Engine::collective:
             case Engine::channel:
                 break;
         }
@@ -150,7 +154,7 @@ class Check {
     void workplaces() {
         for (OpId i = 0; i < program_.ops.end_id(); ++i) {
             const auto& op = program_.ops[i];
-            const auto tiers = tiers_of(program_.lanes[op.lane].engine);
+            const auto tiers = tiers_of(op);
             for (const bool writes : {false, true}) {
                 const auto tier = writes ? tiers.second : tiers.first;
                 for (const auto& operand : writes ? op.writes : op.reads) {

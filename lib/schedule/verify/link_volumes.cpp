@@ -31,18 +31,21 @@ void take_home(BytesByLink& sum, Tier home, Tier user, std::int64_t bytes, std::
     at(sum, Link::host_to_device) += user == Tier::host && home == Tier::device ? times * bytes : 0;
 }
 
-/// Adds the traffic of gradients: the reduced shard of each micro-batch is made on the device and
-/// accumulated at home. For NVMe, the path goes through host memory.
+/// Adds the traffic of gradients.
+///
+/// The reduced shard of each micro-batch is made by the device or the host, and accumulated at home. For
+/// NVMe, the path goes through host memory.
 ///
 /// \param accumulations  number of times that the accumulator is written; it is read one time less
 void add_gradients(BytesByLink& sum,
+                   Tier maker,
                    Tier home,
                    Tier updater,
                    std::int64_t trained,
                    std::int64_t width,
                    std::int64_t microbatches,
                    std::int64_t accumulations) {
-    if (home != Tier::device) {
+    if (maker == Tier::device && home != Tier::device) {
         at(sum, Link::device_to_host) += microbatches * 4 * trained;
     }
     if (home == Tier::nvme) {
@@ -52,13 +55,25 @@ void add_gradients(BytesByLink& sum,
     fetch(sum, home, updater, width * trained, 1);
 }
 
+/// Returns the leases of a unit that the device uses: all, or those of a tied head.
+std::int64_t leases_on_device(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit) {
+    const auto all = leases_per_step(spec, model, unit);
+    const auto passes = leases_per_microbatch(spec, model, unit);
+    const auto lookups = model.stays_on_host(unit) && model.stage == 0 ? 1 : 0;
+    return passes == 0 ? 0 : all / passes * (passes - lookups);
+}
+
+/// Returns the bytes of the gradient of a table that a tied head forms on the device for the host.
+std::int64_t gradient_bytes_of_head(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit) {
+    const bool is_table_trained = model.table.units[unit].parameters.front().is_trained;
+    const bool is_formed = model.stays_on_host(unit) && spec.model.tie_embeddings &&
+                           model.stage == model.head_stage && is_table_trained;
+    return is_formed ? 4 * model.flats[unit].parameter(0).size() : 0;
+}
+
 }  // namespace
 
 BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
-    const auto parameters = tier_of(spec.tiers.parameters);
-    const auto gradients = tier_of(spec.tiers.gradients);
-    const auto optimizer = tier_of(spec.tiers.optimizer);
-    const auto updater = optimizer == Tier::device ? Tier::device : Tier::host;
     const std::int64_t width = spec::element_bytes(spec.precision.compute);
     const bool has_master = model.has_master();
     const std::int64_t microbatches = spec.train.micro_batches;
@@ -74,17 +89,30 @@ BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLay
     auto& of_optimizer = sums[PayloadKind::optimizer];
     for (const UnitId unit : model.units) {
         const std::size_t u = unit;
+        const bool is_for_host = model.stays_on_host(unit);
+        const auto home_of = [&](const spec::Home& home) {
+            const auto tier = tier_of(home);
+            return is_for_host && tier == Tier::device ? Tier::host : tier;
+        };
+        const auto parameters = home_of(spec.tiers.parameters);
+        const auto gradients = home_of(spec.tiers.gradients);
+        const auto optimizer = home_of(spec.tiers.optimizer);
+        const auto updater = optimizer == Tier::device ? Tier::device : Tier::host;
         const auto held = model.held(unit).size() / spec.parallel.data;
         const auto trained = model.trains(unit) ? model.shards[u].padded_elements() / spec.parallel.data : 0;
-        const auto leases = leases_per_step(spec, model, unit);
-        fetch(of_parameters, parameters, Tier::device, width * trained, leases);
-        fetch(of_parameters, parameters, Tier::device, width * (held - trained), leases);
+        const auto leases = leases_on_device(spec, model, unit);
+        const auto lookups = leases_per_step(spec, model, unit) - leases;
+        for (const auto elements : {trained, held - trained}) {
+            fetch(of_parameters, parameters, Tier::device, width * elements, leases);
+            fetch(of_parameters, parameters, Tier::host, width * elements, lookups);
+        }
         if (!has_master) {
             fetch(of_parameters, parameters, updater, width * trained, 1);
         }
         take_home(of_parameters, parameters, updater, width * trained, 1);
-        add_gradients(of_gradients, gradients, updater, trained, element_bytes(spec.precision.gradient),
-                      microbatches, accumulations);
+        at(of_gradients, Link::device_to_host) += microbatches * gradient_bytes_of_head(spec, model, unit);
+        add_gradients(of_gradients, is_for_host ? Tier::host : Tier::device, gradients, updater, trained,
+                      element_bytes(spec.precision.gradient), microbatches, accumulations);
         for (const bool is_present : {true, true, has_master, spec.train.average.is_on()}) {
             fetch(of_optimizer, optimizer, updater, is_present ? 4 * trained : 0, 1);
             take_home(of_optimizer, optimizer, updater, is_present ? 4 * trained : 0, 1);

@@ -21,11 +21,9 @@ using schedule::Program;
 
 namespace {
 
-using AnyBinder = std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>>;
-
-AnyBinder make_binder(const spec::RunSpec& spec,
-                      const schedule::ModelLayout& model,
-                      const device::Stream& stream) {
+std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>> make_binder(
+    const spec::RunSpec& spec, const schedule::ModelLayout& model, const device::Stream& stream) {
+    using AnyBinder = std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>>;
     if (spec.precision.compute == spec::DType::f32) {
         return AnyBinder{std::in_place_type<model::Binder<float>>,
                          spec,
@@ -105,6 +103,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       saves{model, train, memory, [this] { comm::notify(node.bell()); }},
       host_work{devices.host, world.waits(), [this] { comm::notify(node.bell()); }},
       binder{make_binder(spec, model, stream)},
+      host_binder{make_binder(spec, model, devices.host)},
       tuner{tuner_of(spec, stream, known)},
       train_slots{batch_slots(train, memory)},
       evaluate_slots{batch_slots(evaluate, memory)},
@@ -214,7 +213,9 @@ void Assembly::Parts::fill_rotations() const {
 }
 
 std::function<void()> Assembly::Parts::kernel(const Program& program, const Op& op) {
-    return std::visit([&](auto& b) { return b.bind(program, op, memory.arenas()); }, binder);
+    const bool is_on_host = program.lanes.at(op.lane).engine == schedule::Engine::host_optimizer;
+    return std::visit([&](auto& b) { return b.bind(program, op, memory.arenas()); },
+                      is_on_host ? host_binder : binder);
 }
 
 Action Assembly::Parts::action(const Program& program,

@@ -65,7 +65,9 @@ struct Assembly::Parts {
     LayerThrottle layer_throttle;
     SaveStream saves;
     HostOptimizerThread host_work;
-    std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>> binder;
+    using AnyBinder = std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>>;
+    AnyBinder binder;
+    AnyBinder host_binder;                         ///< of ops on Program::operator_lane
     std::shared_ptr<kernels::ProductTuner> tuner;  ///< nullptr if products are not measured
     std::vector<BatchSlot> train_slots;
     std::vector<BatchSlot> evaluate_slots;

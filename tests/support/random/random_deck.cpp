@@ -399,6 +399,10 @@ RandomDeck random_deck_of_tiers(std::uint64_t seed, int max_ranks, const std::st
     if (draw.chance(0.6)) {
         draw_fates_of_deck(draw, deck);
     }
+    if (draw.chance(0.3)) {
+        deck.run.tiers.embedding_on_host = true;
+        deck.text += "# with the override tiers.operators.embedding=host\n";
+    }
     if (draw.chance(0.5)) {
         // Decks have no homes next to chunks, so the run has them.
         deck.run.tiers.movement = spec::Movement::chunks;
@@ -421,6 +425,7 @@ spec::RunSpec without_tiers(const spec::RunSpec& run) {
     reference.overlap.optimizer_prefetch = spec::Overlap{}.optimizer_prefetch;
     reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
     reference.overlap.optimizer_with_backward = false;
+    tiers.embedding_on_host = false;
     reference.recompute = {};
     reference.train.accumulate = order_of_reference(run);
     return reference;

@@ -1,6 +1,7 @@
 #include "tests/support/random/random_spec.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "layout/context/context_heads.hpp"
@@ -353,6 +354,7 @@ spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& l
     if (spec.tiers.tiles.empty() && !spec.overlap.tensor_pieces && draw.chance(0.3)) {
         spec.tiers.sequence_tiles = static_cast<int>(draw.between(2, 5));
     }
+    spec.tiers.embedding_on_host = limits.tiers && draw.chance(0.3);
     return spec;
 }
 
@@ -423,6 +425,7 @@ std::string Coverage::report() const {
         for (const auto& [value, count] : values) {
             text += " " + value + " x" + std::to_string(count);
         }
+    note("tiers.operators.embedding", s.tiers.embedding_on_host ? "host" : "device");
         text += "\n";
     }
     return text;

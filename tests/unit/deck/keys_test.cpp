@@ -265,6 +265,7 @@ std::map<std::string, Case> cases() {
          changed("tiers.tile", "[{match: '*', out: 2}]", "[{match: '*.mlp.*', out: 2}]", zero_3)},
         {"tiers.tile[].out",
          changed("tiers.tile", "[{match: '*', out: 2}]", "[{match: '*', out: 4}]", zero_3)},
+        {"tiers.operators.embedding", set_to("tiers.operators.embedding", "host")},
         {"overlap.optimizer_with_backward",
          set_to("overlap.optimizer_with_backward", "true", {"optimizer.clip.policy=off"})},
         {"overlap.delayed_update.enabled", set_to("overlap.delayed_update.enabled", "true")},

@@ -26,6 +26,7 @@ spec::RunSpec sharded(std::uint64_t seed) {
     spec.tiers.parameters = homes[seed % 3];
     spec.tiers.gradients = homes[seed / 3 % 3];
     spec.tiers.optimizer = homes[seed / 9 % 3];
+    spec.tiers.embedding_on_host = seed / 27 % 2 == 1;
     return spec;
 }
 
