@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/control.hpp"
+#include "layout/context/context_rows.hpp"
 #include "tests/support/class_b.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tiny_training.hpp"
@@ -119,6 +120,21 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     return run;
 }
 
+/// Checks the losses of the evaluated positions of world rank 0, which has the first context rank's rows.
+void expect_same_evaluation(const spec::RunSpec& run, const TinyOutcome& ours, const TinyOutcome& alone) {
+    if (run.parallel.stages > 1) {
+        return;  // another rank has the head
+    }
+    const auto rows = layout::context_rows(run.parallel, 0, run.data.seq);
+    ASSERT_EQ(std::ssize(ours.evaluated), run.train.micro_batch * rows.size);
+    for (std::int64_t i = 0; i < std::ssize(ours.evaluated); ++i) {
+        const auto position = i / rows.size * run.data.seq + rows.position(i % rows.size);
+        EXPECT_NEAR(ours.evaluated[static_cast<std::size_t>(i)],
+                    alone.evaluated.at(static_cast<std::size_t>(position)), 1e-3)
+            << "row " << i;
+    }
+}
+
 class Advanced : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Advanced, LayoutsTrainAsOneRankDoes) {
@@ -133,12 +149,14 @@ TEST_P(Advanced, LayoutsTrainAsOneRankDoes) {
         ++tried;
         for (const std::int64_t micro : {1, 2}) {
             SCOPED_TRACE(layout.text() + ", micro-batch " + std::to_string(micro));
-            const auto ours = test::train_tiny(run_of(GetParam(), layout, micro), world, Keep::tensors);
+            const auto run = run_of(GetParam(), layout, micro);
+            const auto ours = test::train_tiny(run, world, Keep::tensors);
             if (world.rank() == 0) {
                 if (alone.losses.empty()) {
                     alone = test::train_tiny(run_of(GetParam(), {}, 4), world.in(myself), Keep::tensors);
                 }
                 test::expect_class_b(ours, alone);
+                expect_same_evaluation(run, ours, alone);
             }
             comm::barrier(world);
         }
