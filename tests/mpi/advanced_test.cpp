@@ -80,6 +80,7 @@ std::vector<Layout> layouts() {
         {.data = 2, .zero = 3, .tiles = 5, .recompute = RecomputeKind::full},
         {.tensor = 2, .has_sequence = true, .tiles = 3, .recompute = RecomputeKind::full},
         {.context = 3, .zero = 2, .tiles = 2, .recompute = RecomputeKind::selective},
+        {.context = 2, .zero = 1, .is_ring = true, .tiles = 3, .recompute = RecomputeKind::full},
         {.tensor = 2, .stages = 2, .tiles = 4, .recompute = RecomputeKind::full},
     };
 }
@@ -120,7 +121,7 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     return run;
 }
 
-/// Checks the losses of the evaluated positions of world rank 0, which has the first context rank's rows.
+/// Checks the evaluated losses of world rank 0, which has the rows of the first context rank.
 void expect_same_evaluation(const spec::RunSpec& run, const TinyOutcome& ours, const TinyOutcome& alone) {
     if (run.parallel.stages > 1) {
         return;  // another rank has the head
