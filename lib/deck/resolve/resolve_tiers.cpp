@@ -261,6 +261,7 @@ void resolve_tiers(Resolution& resolution) {
         resolution.is_auto("tiers.chunk") ? first_chunk(resolution) : values.integer("tiers.chunk");
     tiers.tiles = tile_rules(resolution);
     tiers.sequence_tiles = static_cast<int>(values.integer("tiers.sequence_tiles"));
+    tiers.embedding_on_host = values.is_keyword("tiers.operators.embedding", "host");
     tiers.open.tiles = values.is_keyword("tiers.tile", "auto");
     tiers.open.prefetch = tiers.open.tiles && resolution.is_auto("overlap.prefetch");
 }
@@ -277,7 +278,6 @@ void resolve_auto_homes(Resolution& resolution) {
     const bool are_fates_auto = resolution.is_auto("recompute.fates");
     run = resolution.options.choose_homes(run, resolution.machine);
     resolve_home(resolution, open.parameters, "tiers.home.parameters", run.tiers.parameters);
-    tiers.embedding_on_host = values.is_keyword("tiers.operators.embedding", "host");
     resolve_home(resolution, open.gradients, "tiers.home.gradients", run.tiers.gradients);
     resolve_home(resolution, open.optimizer, "tiers.home.optimizer", run.tiers.optimizer);
     resolve_home(resolution, open.activations, "tiers.home.activations", run.tiers.activations);
