@@ -88,7 +88,7 @@ def says_epochs_and_what_it_is_not_built_for(place):
 
 
 def plans_what_cannot_be_trained(place):
-    ring = ["deck.yaml", "parallel.context={degree: 2, kind: ring}", "data.seq=48"]
+    ring = ["deck.yaml", "parallel.context={degree: 2, kind: ring}"]
     expect("not implemented" not in place.says(0, "plan", *ring, "--machine", "./four.yaml"), "cores train with a ring")
     context = [*ring, "--ranks", "8", "--machine", str(MACHINES / "dgx-h100.yaml")]
     said = place.says(0, "plan", *context)
