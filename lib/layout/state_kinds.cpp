@@ -82,7 +82,7 @@ const spec::Home* home_of(StateKind kind, const spec::Tiers& tiers) {
         case StateGroup::parameters:
             return &tiers.parameters;
         case StateGroup::gradients:
-            return &tiers.gradients;
+            return tiers.reuse ? &tiers.parameters : &tiers.gradients;
         case StateGroup::optimizer:
             return &tiers.optimizer;
     }

@@ -82,6 +82,9 @@ std::string detail_of_gradients(const spec::RunSpec& spec) {
     const auto& sharding = spec.sharding;
     const bool is_f32 = spec.precision.gradient == spec::DType::f32;
     const std::string type = is_f32 ? "f32" : "bf16";
+    if (spec.tiers.reuse) {
+        return "in the memory of the parameters";
+    }
     const auto on_their_way = type + (is_f32 ? "; whole until summed" : "; whole in f32 until summed");
     switch (sharding.reduce) {
         case spec::ReducePlan::at_end:
@@ -239,7 +242,7 @@ MemoryTable memory_usage(const spec::RunSpec& spec,
             const auto& buffer = program.buffers[b];
             const bool is_live = buffer.lifetime != Lifetime::transient ||
                                  (at >= 0 && used[b].first >= 0 && used[b].first <= at && at <= used[b].last);
-            if (buffer.tier == tier && is_live) {
+            if (buffer.tier == tier && is_live && buffer.reuses < 0) {
                 bytes[buffer.consumer][t] += buffer.bytes;
                 sum += buffer.bytes;
             }

@@ -125,16 +125,17 @@ class Scaling {
     void scale_state() {
         std::map<StateKind, Held> kinds;
         for (auto& buffer : program_.buffers) {
-            if (buffer.lifetime != Lifetime::persistent || buffer.state == StateKind::none) {
+            if (buffer.lifetime != Lifetime::persistent || buffer.state == StateKind::none ||
+                buffer.reuses >= 0) {
                 continue;
             }
             auto& held = kinds[buffer.state];
             const auto bytes = static_cast<double>(buffer.bytes);
-            held.all +=
             if (buffer.stays_on_host) {  // no layer has such state
                 held.on_host += bytes;
                 continue;
             }
+            held.all +=
                 is_of_layer(buffer, built_) ? built_.layers.represents(buffer.unit - 1) * bytes : bytes;
             held.now[buffer.tier] += bytes;
             held.like[buffer.tier] = buffer;

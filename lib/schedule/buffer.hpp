@@ -198,6 +198,8 @@ struct Buffer {
     std::optional<spec::ActivationFate> fate = {};
     /// State whose ops run on the host: of an embedding whose lookup does (tiers.operators.embedding).
     bool stays_on_host = false;
+    /// Persistent gradients: the buffer of the parameters whose memory they reuse (tiers.reuse).
+    BufferId reuses = -1;
     bool is_shared = false;    ///< in an arena that other ranks of the node read; set by place_buffers
     std::int64_t offset = -1;  ///< in its arena; set by place_buffers
 };

@@ -176,12 +176,27 @@ bool is_copy_for_a_host_operator(const Program& program, const Op& op) {
            buffer_of(program, op.reads.front()).state == schedule::StateKind::none;
 }
 
+/// True for an update that writes parameters over the gradients that it reads.
+bool is_update_over_gradients(const Program& program, const Op& op) {
+    return op.kind == OpKind::update && program.find_write(op, schedule::Role::parameters) != nullptr &&
+           std::ranges::any_of(program.buffers, [](const schedule::Buffer& b) { return b.reuses >= 0; });
+}
+
+/// Leaves the gradients in the memory of the parameters.
+void leave_gradients_in_place(Program&, Op& op) {
+    std::erase_if(op.writes,
+                  [](const Operand& written) { return written.role == schedule::Role::parameters; });
+}
+
 /// True for a lookup of the host, or its gradient.
 bool is_host_operator(const Program& program, const Op& op) {
     return op.kind == OpKind::compute && program.lanes[op.lane].engine == schedule::Engine::host_optimizer;
 }
 
 constexpr std::array bugs = {
+    PlantedBug{"ACopyForAHostOperatorIsSkipped", is_copy_for_a_host_operator, forget},
+    PlantedBug{"AHostOperatorIsSkipped", is_host_operator, forget},
+    PlantedBug{"GradientsAreLeftInTheMemoryOfParameters", is_update_over_gradients, leave_gradients_in_place},
     PlantedBug{"AFetchIsSkipped", is_fetch, forget},
     PlantedBug{"AnEvictionIsSkipped", is_eviction, forget},
     PlantedBug{"AChangedChunkIsDropped", is_eviction_of_a_chunk_that_stayed, forget},
@@ -194,8 +209,6 @@ constexpr std::array bugs = {
     PlantedBug{"ACommitIsSkipped", is_commit, forget},
     PlantedBug{"ADelayedUpdateIsPublishedBeforeBackward", is_publication, publish_before_the_step},
     PlantedBug{"ADelayedUpdateHasTheInputsOfTheStepBefore", is_delayed_update, update_before_the_step_end},
-    PlantedBug{"ACopyForAHostOperatorIsSkipped", is_copy_for_a_host_operator, forget},
-    PlantedBug{"AHostOperatorIsSkipped", is_host_operator, forget},
 };
 
 }  // namespace

@@ -110,7 +110,10 @@ void resolve_reduce(Resolution& resolution) {
     spec::Sharding& sharding = resolution.run.sharding;
     const std::string keyword = values.keyword("sharding.reduce");
     if (keyword == "auto") {
-        const auto homes = homes_of_gradients(values);
+        auto homes = homes_of_gradients(values);
+        if (values.boolean("tiers.reuse") && values.has("tiers.home.parameters")) {
+            homes.emplace_back("tiers.home.parameters");  // that of gradients follows it
+        }
         resolution.run.tiers.open.reduce =
             std::ranges::any_of(homes, [&](const auto& path) { return resolution.is_auto(path); });
         const bool leaves_device = std::ranges::any_of(homes, [&](const auto& path) {

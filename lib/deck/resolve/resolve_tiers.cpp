@@ -40,6 +40,19 @@ spec::Home home(const Resolution& resolution, const std::string& path) {
     return is_given ? std::get<spec::Home>(value->data) : spec::Home{};
 }
 
+/// Resolves the home of gradients that reuse the memory of parameters.
+void follow_parameters(Resolution& resolution) {
+    constexpr const char* key = "tiers.home.gradients";
+    auto& tiers = resolution.run.tiers;
+    if (resolution.is_auto("tiers.home.parameters")) {
+        resolution.values.set_resolved_keyword(key, "auto", "tiers.reuse: as tiers.home.parameters");
+    } else {
+        tiers.gradients = tiers.parameters;
+        resolution.values.set_resolved(key, tiers.gradients, spec::write_home(tiers.gradients),
+                                       "tiers.reuse: as tiers.home.parameters");
+    }
+}
+
 std::vector<spec::TileRule> tile_rules(Resolution& resolution) {
     const Values& values = resolution.values;
     std::vector<spec::TileRule> rules;
@@ -241,6 +254,7 @@ void resolve_tiers(Resolution& resolution) {
     tiers.parameters = home(resolution, "tiers.home.parameters");
     tiers.gradients = home(resolution, "tiers.home.gradients");
     tiers.optimizer = home(resolution, "tiers.home.optimizer");
+    tiers.reuse = values.boolean("tiers.reuse");
     tiers.activations = home(resolution, "tiers.home.activations");
     // Without a keyword the value is wrong, which is reported.
     tiers.kv_cache = spec::find_tier(values.keyword("tiers.home.kv_cache")).value_or(spec::Tier::device);
@@ -253,12 +267,16 @@ void resolve_tiers(Resolution& resolution) {
             }
         }
     }
+    if (tiers.reuse && !values.is_written("tiers.home.gradients")) {
+        follow_parameters(resolution);
+    }
     tiers.open.parameters = resolution.is_auto("tiers.home.parameters");
     tiers.open.gradients = resolution.is_auto("tiers.home.gradients");
     tiers.open.optimizer = resolution.is_auto("tiers.home.optimizer");
     tiers.open.activations = resolution.is_auto("tiers.home.activations");
     tiers.chunk_elements =
         resolution.is_auto("tiers.chunk") ? first_chunk(resolution) : values.integer("tiers.chunk");
+    tiers.embedding_on_host = values.is_keyword("tiers.operators.embedding", "host");
     tiers.tiles = tile_rules(resolution);
     tiers.sequence_tiles = static_cast<int>(values.integer("tiers.sequence_tiles"));
     tiers.embedding_on_host = values.is_keyword("tiers.operators.embedding", "host");

@@ -196,7 +196,64 @@ void budgets_hold_something(const Resolution& at) {
     }
 }
 
+/// Returns the reason why gradients cannot reuse the memory of parameters, and the remedy.
+///
+/// Empty if they can.
+std::pair<std::string, const char*> reuse_obstacle(const spec::RunSpec& run) {
+    const auto& sharding = run.sharding;
+    if (run.precision.compute != spec::DType::bf16 || run.precision.gradient != spec::DType::bf16) {
+        return {"reduced gradients are as large as parameters only if both are bf16",
+                "Set precision.compute and precision.gradient to bf16, or leave it out."};
+    }
+    if (run.train.micro_batches > 1) {
+        return {fmt::format("a step has {} micro-batches, and each needs the parameters",
+                            run.train.micro_batches),
+                "Use one micro-batch (train.micro_batch, train.global_batch), or leave it out."};
+    }
+    const int of_gradients = sharding.reduce == spec::ReducePlan::at_end            ? 1
+                             : sharding.reduce == spec::ReducePlan::each_microbatch ? sharding.optimizer
+                                                                                    : sharding.gradients;
+    if (of_gradients != sharding.parameters) {
+        return {fmt::format("the shard degree of parameters is {}, that of reduced gradients {}",
+                            sharding.parameters, of_gradients),
+                "Use sharding.zero: 3 with sharding.reduce: auto, or leave it out."};
+    }
+    if (run.overlap.optimizer_with_backward || run.overlap.delayed_update) {
+        return {"updates in backward and delayed updates need both at a time",
+                "Leave out overlap.optimizer_with_backward and overlap.delayed_update."};
+    }
+    if (!run.tiers.tiles.empty() || run.tiers.open.tiles) {
+        return {"a tile of a gradient is reduced while other tiles of the parameters are in use",
+                "Leave out tiers.tile or tiers.reuse."};
+    }
+    if (run.tiers.parameters.nvme > 0) {
+        return {"parameters are at home on nvme, where whole pages are written",
+                "Set tiers.home.parameters to device or host, or leave it out."};
+    }
+    if (run.parallel.stages > 1) {
+        return {"the stages of a pipeline have homes of their own", "Use one stage, or leave it out."};
+    }
+    return {};
+}
+
+void reused_memory_can_be(const Resolution& at) {
+    if (!at.run.tiers.reuse) {
+        return;
+    }
+    if (const auto [reason, remedy] = reuse_obstacle(at.run); !reason.empty()) {
+        at.found.error(at.values.location("tiers.reuse"), "tiers.reuse: true", reason, remedy);
+    }
+    constexpr const char* key = "tiers.home.gradients";
+    if (at.run.tiers.gradients != at.run.tiers.parameters ||
+        at.is_auto(key) != at.is_auto("tiers.home.parameters")) {
+        at.found.error(at.values.location(key), fmt::format("{} differs from that of parameters", key),
+                       "tiers.reuse: true keeps gradients in the memory of parameters", "Remove it.");
+    }
+}
+
 constexpr std::array rules = {
+    Rule{reused_memory_can_be,
+         "tiers.reuse tiers.home precision sharding overlap train parallel.pipeline.stages"},
     Rule{chunks_choose_their_homes, "tiers.movement tiers.home"},
     Rule{nvme_homes_have_folders, "tiers.home tiers.nvme.paths parallel.pipeline"},
     Rule{folders_have_residents, "tiers.home tiers.nvme.paths parallel.pipeline"},

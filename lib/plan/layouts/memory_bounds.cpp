@@ -111,7 +111,7 @@ MemoryBounds::StageBytes MemoryBounds::measured(const spec::RunSpec& run, Positi
     for (const auto& buffer : program.buffers) {
         // State that stays on the host has no share of tiers.home on the device.
         if (buffer.lifetime == Lifetime::persistent && buffer.state != StateKind::none &&
-            !buffer.stays_on_host) {
+            !buffer.stays_on_host && buffer.reuses < 0) {
             const auto degree = layout::shard_degree(buffer.state, model.spans);
             (buffer.unit == layer ? made.layer : made.others)[buffer.state] += buffer.bytes * degree;
         }

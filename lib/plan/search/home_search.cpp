@@ -52,7 +52,7 @@ std::vector<HomeSearch::AutoHome> HomeSearch::open_kinds(const spec::RunSpec& sp
         kinds.push_back({&spec::Tiers::optimizer, &spec::StageState::optimizer, &spec::AutoHomes::optimizer,
                          chunks_of(spec, model, spans.optimizer)});
     }
-    if (open.gradients) {
+    if (open.gradients && !spec.tiers.reuse) {
         kinds.push_back({&spec::Tiers::gradients, &spec::StageState::gradients, &spec::AutoHomes::gradients,
                          chunks_of(spec, model, spans.gradients)});
     }
@@ -180,6 +180,12 @@ spec::RunSpec HomeSearch::with(std::int64_t away, std::int64_t far) const {
         made.tiers.*kind.home = home;
         for (auto& state : made.stages) {
             state.*kind.of_stage = state.open.*kind.is_auto ? home : state.*kind.of_stage;
+        }
+    }
+    if (made.tiers.reuse) {
+        made.tiers.gradients = made.tiers.parameters;
+        for (auto& state : made.stages) {
+            state.gradients = state.parameters;
         }
     }
     if (made.tiers.gradients.device < 1 && made.tiers.open.reduce) {

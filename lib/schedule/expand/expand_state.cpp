@@ -149,6 +149,15 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
                                  layout::type_of(kind, spec.precision));
             }
         }
+        if (spec.tiers.reuse && model.trains(u)) {
+            // Rules refuse decks with other shards or types; searches for a layout may plan such runs.
+            auto& gradients = program.buffers[state.units[u][StateKind::gradients]];
+            const auto reused = state.units[u][StateKind::parameters];
+            const auto& parameters = program.buffers[reused];
+            const bool is_equal =
+                elements_of(gradients) == elements_of(parameters) && gradients.type == parameters.type;
+            gradients.reuses = is_equal && model.has_master() ? reused : BufferId{-1};
+        }
     }
     auto& of_trainer = program.trainer_buffers;
     of_trainer.step_inputs = control_buffer(program, "step_inputs", step_inputs_bytes, Lifetime::inputs);

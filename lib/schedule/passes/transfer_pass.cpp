@@ -244,6 +244,7 @@ class Transfers {
             tier == residency.tier ? tier == Tier::device ? " on device" : " on host" : " on its way";
         made.tier = tier;
         made.stays_on_host = made.stays_on_host && tier == Tier::host;
+        made.reuses = -1;
         made.lifetime = Lifetime::transient;
         made.consumer = MemoryCategory::transfers;
         made.first_element += bytes.begin() / width;

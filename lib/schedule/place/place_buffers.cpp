@@ -94,7 +94,9 @@ void place_buffers(Program& program) {
     for (const auto kind : {Fixed::persistent, Fixed::cache, Fixed::inputs}) {
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
             auto& buffer = program.buffers[b];
-            if (kind_of(buffer) == kind) {
+            if (kind_of(buffer) == kind && buffer.reuses >= 0) {
+                buffer.offset = program.buffers[buffer.reuses].offset;
+            } else if (kind_of(buffer) == kind) {
                 auto& end = fixed[arena_of(buffer)];
                 buffer.offset = round_up(end, room[b].alignment);
                 end = buffer.offset + room[b].bytes;

@@ -48,7 +48,7 @@ std::vector<std::vector<HomePart>> home_parts(const Program& program,
     std::vector<std::vector<int>> at_home(model.table.units.size());  // by unit
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         const auto& buffer = program.buffers[b];
-        if (buffer.unit >= 0 && buffer.lifetime == Lifetime::persistent &&
+        if (buffer.unit >= 0 && buffer.lifetime == Lifetime::persistent && buffer.reuses < 0 &&
             layout::home_of(buffer.state, spec.tiers) != nullptr) {
             at_home[buffer.unit].push_back(static_cast<int>(b));
         }
@@ -77,6 +77,11 @@ std::vector<std::vector<HomePart>> home_parts(const Program& program,
                     of_buffer.push_back({range, tier});
                 }
             }
+        }
+    }
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+        if (const auto reused = program.buffers[b].reuses; reused >= 0) {
+            parts[b] = parts[reused];
         }
     }
     return parts;

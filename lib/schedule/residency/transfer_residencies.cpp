@@ -74,6 +74,9 @@ class Finder {
                     made.first_element = range.begin;
                     made.bytes = part.end - part.begin;
                     made.tier = tier;
+                    if (made.reuses >= 0) {
+                        made.reuses = found_.parts[made.reuses][found_.parts[b].size()].buffer;
+                    }
                     part.buffer = program_.add_buffer(std::move(made));
                 } else {
                     buffer(whole).tier = tier;
@@ -112,11 +115,11 @@ class Finder {
     /// gradients are there. Ops on state that stays on the host run there.
     Tier workplace(const Op& op, const OpenResidencies& open) const {
         const bool is_update = op.kind == OpKind::update;
-        if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
-            return Tier::device;
-        }
         if (program_.lanes[op.lane].engine == Engine::host_optimizer || is_on_state_of_host(op)) {
             return Tier::host;
+        }
+        if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
+            return Tier::device;
         }
         if (const auto* residency = residency_of_norm(op, open)) {
             return residency->tier;
@@ -140,9 +143,6 @@ class Finder {
         return Tier::device;
     }
 
-    /// Returns the residency whose gradients a norm reads, instead of fetching them from NVMe again.
-    const Residency* residency_of_norm(const Op& op, const OpenResidencies& open) const {
-        if (op.kind != OpKind::norm) {
     /// True for an op without products, such as a collective, all of whose state stays on the host.
     bool is_on_state_of_host(const Op& op) const {
         bool has_any = false;
@@ -158,6 +158,9 @@ class Finder {
         return has_any && op.kind != OpKind::compute && op.kind != OpKind::update;
     }
 
+    /// Returns the residency whose gradients a norm reads, instead of fetching them from NVMe again.
+    const Residency* residency_of_norm(const Op& op, const OpenResidencies& open) const {
+        if (op.kind != OpKind::norm) {
             return nullptr;
         }
         const auto& gradients = op.reads.front();

@@ -55,7 +55,7 @@ void SimulatedWorld::fill_initially(int rank) {
     const auto& buffers = program(rank).buffers;
     for (BufferId b = 0; b < buffers.end_id(); ++b) {
         const auto& described = buffers[b];
-        if (described.lifetime != Lifetime::persistent) {
+        if (described.lifetime != Lifetime::persistent || described.reuses >= 0) {
             continue;
         }
         Content content{.name = hash_of(described.name), .term = Terms::zero, .step = 0, .buffer = b};

@@ -98,7 +98,7 @@ BytesByPayload bytes_by_payload(const Program& program, const std::function<bool
 StateByTier bytes_at_home(const Program& program) {
     StateByTier sums{};
     for (const auto& buffer : program.buffers) {
-        if (buffer.lifetime == Lifetime::persistent && buffer.state != StateKind::none) {
+        if (buffer.lifetime == Lifetime::persistent && buffer.state != StateKind::none && buffer.reuses < 0) {
             sums[payload_kind_of(buffer)][buffer.tier] += buffer.bytes;
         }
     }

@@ -16,6 +16,7 @@
 #include "tests/support/random/draw_fates.hpp"
 #include "tests/support/random/draw_scaling.hpp"
 #include "tests/support/random/order_of_reference.hpp"
+#include "tests/support/random/random_spec.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -403,6 +404,10 @@ RandomDeck random_deck_of_tiers(std::uint64_t seed, int max_ranks, const std::st
         deck.run.tiers.embedding_on_host = true;
         deck.text += "# with the override tiers.operators.embedding=host\n";
     }
+    if (deck.run.parallel.stages == 1 && draw.chance(0.25)) {
+        deck.run = with_reuse(deck.run);
+        deck.text += "# with tiers.reuse=true and what it needs (with_reuse)\n";
+    }
     if (draw.chance(0.5)) {
         // Decks have no homes next to chunks, so the run has them.
         deck.run.tiers.movement = spec::Movement::chunks;
@@ -421,11 +426,11 @@ spec::RunSpec without_tiers(const spec::RunSpec& run) {
     tiers.movement = spec::Movement::fixed;
     tiers.parameters = tiers.gradients = tiers.optimizer = tiers.activations = device;
     tiers.chunk_elements = 1 << 20;
+    tiers.embedding_on_host = tiers.reuse = false;
     reference.overlap.prefetch = spec::Overlap{}.prefetch;
     reference.overlap.optimizer_prefetch = spec::Overlap{}.optimizer_prefetch;
     reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
     reference.overlap.optimizer_with_backward = false;
-    tiers.embedding_on_host = false;
     reference.recompute = {};
     reference.train.accumulate = order_of_reference(run);
     return reference;

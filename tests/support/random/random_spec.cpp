@@ -355,10 +355,24 @@ spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& l
         spec.tiers.sequence_tiles = static_cast<int>(draw.between(2, 5));
     }
     spec.tiers.embedding_on_host = limits.tiers && draw.chance(0.3);
-    return spec;
+    return limits.tiers && spec.parallel.stages == 1 && draw.chance(0.2) ? with_reuse(spec) : spec;
 }
 
 }  // namespace
+
+spec::RunSpec with_reuse(spec::RunSpec spec) {
+    spec.precision.compute = spec.precision.gradient = DType::bf16;
+    spec.train.global_batch /= spec.train.micro_batches;
+    spec.train.micro_batches = 1;
+    spec.sharding.gradients = spec.sharding.optimizer = spec.sharding.parameters;
+    spec.sharding.reduce = spec::ReducePlan::each_microbatch;
+    spec.overlap.optimizer_with_backward = spec.overlap.delayed_update = false;
+    spec.tiers.tiles.clear();
+    spec.tiers.parameters.host += std::exchange(spec.tiers.parameters.nvme, 0);
+    spec.tiers.gradients = spec.tiers.parameters;
+    spec.tiers.reuse = true;
+    return spec;
+}
 
 void Coverage::note(const spec::RunSpec& s) {
     const auto number = [](auto value) { return std::to_string(value); };
@@ -411,6 +425,8 @@ void Coverage::note(const spec::RunSpec& s) {
     note("precision.gradient", s.precision.gradient == DType::f32 ? "f32" : "bf16");
     note("tiers.sequence_tiles", number(s.tiers.sequence_tiles));
     note("tiers.tile", s.tiers.tiles.empty() ? "off" : "on");
+    note("tiers.reuse", s.tiers.reuse ? "true" : "false");
+    note("tiers.operators.embedding", s.tiers.embedding_on_host ? "host" : "device");
     note("tiers.home.parameters", name(s.tiers.parameters));
     note("tiers.home.gradients", name(s.tiers.gradients));
     note("tiers.home.optimizer", name(s.tiers.optimizer));
@@ -425,7 +441,6 @@ std::string Coverage::report() const {
         for (const auto& [value, count] : values) {
             text += " " + value + " x" + std::to_string(count);
         }
-    note("tiers.operators.embedding", s.tiers.embedding_on_host ? "host" : "device");
         text += "\n";
     }
     return text;

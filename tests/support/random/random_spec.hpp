@@ -41,4 +41,11 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits = {
 /// Describes the differences from the simplest run in one line.
 std::string described(const spec::RunSpec& spec);
 
+/// Returns the run with gradients in the memory of parameters (tiers.reuse).
+///
+/// It has bf16, one micro-batch, equal shards and homes, and updates after backward.
+///
+/// \pre the run has one stage
+spec::RunSpec with_reuse(spec::RunSpec spec);
+
 }  // namespace ziggurat::test

@@ -35,7 +35,7 @@ spec::RunSpec simplest(spec::RunSpec spec) {
     spec.train.accumulate = test::order_of_reference(spec);
     spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = {1, 0, 0};
     spec.tiers.chunk_elements = 0;
-    spec.tiers.embedding_on_host = false;
+    spec.tiers.embedding_on_host = spec.tiers.reuse = false;
     return spec;
 }
 
