@@ -114,10 +114,11 @@ def expected_of(program, steps):
 
 
 def measured_of(line):
-    """The same fields as a rank has counted them, with the reads of zeros that its first steps have skipped."""
+    """The same fields as a rank has counted them, with the reads of zeros that its first steps have skipped,
+    without updates that were repeated."""
     fields = {key: value for key, value in line.items() if key.startswith("sent_")}
     for lane in LANES:
-        moved = line.get(f"{lane}_B", 0) + line.get(f"skipped_{lane}_B", 0)
+        moved = line.get(f"{lane}_B", 0) + line.get(f"skipped_{lane}_B", 0) - line.get(f"redone_{lane}_B", 0)
         fields |= {f"{lane}_B": moved} if moved > 0 else {}
     return fields | {f"{tier}_B": line[f"{tier}_B"] for tier in TIERS}
 

@@ -61,11 +61,13 @@ Json collectives_json(const Program& program) {
 Json transfers_json(const Program& program) {
     const auto bytes = schedule::bytes_by_link(program);
     const auto control = schedule::control_bytes_by_link(program);
+    const auto redone = schedule::bytes_of_redone_updates(program);
     Json list = Json::array();
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-        if (bytes[i] + control[i] > 0) {
+        if (bytes[i] + control[i] + redone[i] > 0) {
             list.push_back({{"lane", to_string(static_cast<schedule::Link>(i))},
                             {"moved_B", bytes[i]},
+                            {"redone_B", redone[i]},
                             {"control_B", control[i]}});
         }
     }

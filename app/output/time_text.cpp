@@ -97,9 +97,13 @@ std::string planned_parts(const plan::PlannedTime& time,
                           const spec::RunSpec& run,
                           const spec::MachineSpec& machine) {
     const auto hidden = plan::hidden_words(time);
+    const double redone = plan::redone_step_seconds(run, machine);
     const double practical = plan::practicality(run, machine, time.step_seconds);
     return fmt::format("bound by  {}\n", plan::bound_words(time)) +
            (hidden.empty() ? "" : fmt::format("hidden    {}\n", hidden)) + plan::time_table(time) +
+           (redone > 0 ? fmt::format("repeated  {}: a step whose gradient is clipped repeats its updates\n",
+                                     format_duration(redone))
+                       : "") +
            (spec::is_any_state_away(run)
                 ? fmt::format("practical {:.2f}: with all state on the device a step would take {}\n",
                               practical, format_duration(practical * time.step_seconds))

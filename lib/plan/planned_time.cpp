@@ -10,6 +10,7 @@
 #include "plan/simulator/step_simulation.hpp"
 #include "plan/stage_kinds.hpp"
 #include "schedule/build_program.hpp"
+#include "spec/depths.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -58,8 +59,9 @@ PipelineTimes pipeline_of(const spec::RunSpec& spec, std::vector<StageSlots> sta
                           stages);
 }
 
-PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
-    const auto rates = rates_of(spec, machine);
+namespace {
+
+PlannedTime planned_with(const spec::RunSpec& spec, const Rates& rates) {
     const auto kinds = stages_of_each_kind(spec);
     const auto ranks = ranks_of_each_kind(spec);
     PlannedTime made;
@@ -89,6 +91,21 @@ PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& mac
         }
     }
     return made;
+}
+
+}  // namespace
+
+PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    return planned_with(spec, rates_of(spec, machine));
+}
+
+double redone_step_seconds(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    if (!spec::speculates(spec)) {
+        return 0;
+    }
+    auto rates = rates_of(spec, machine);
+    rates.redoes_updates = true;
+    return planned_with(spec, rates).step_seconds;
 }
 
 double simulated_step_seconds(const spec::RunSpec& spec, const spec::MachineSpec& machine) {

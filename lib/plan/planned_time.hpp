@@ -34,6 +34,11 @@ struct PlannedTime {
 /// stage are assumed to take the same time.
 PlannedTime planned_time(const spec::RunSpec& spec, const spec::MachineSpec& machine);
 
+/// Returns the seconds of a step that repeats its speculative updates, because the gradient is clipped.
+///
+/// 0 if no updates are speculative.
+double redone_step_seconds(const spec::RunSpec& spec, const spec::MachineSpec& machine);
+
 /// Runs the stages of a run against each other.
 ///
 /// \param stages  by stage, with the bytes of messages in place of their seconds, as stage_time returns them

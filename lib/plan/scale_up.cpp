@@ -15,6 +15,7 @@
 #include "schedule/passes/transfer_pass.hpp"
 #include "schedule/place/place_buffers.hpp"
 #include "schedule/residency/homes.hpp"
+#include "spec/depths.hpp"
 #include "spec/stage_state.hpp"
 
 namespace ziggurat::plan {
@@ -71,7 +72,9 @@ class Scaling {
         auto ranges = schedule::live_ranges(program_);
         const auto before = arena_sizes(program_, ranges);
         const auto saved = saved_bytes();
+        const auto updated = bytes_of_host_updates();
         scale_state();
+        scale_undo(updated > 0 ? bytes_of_host_updates() / updated : 1);
         scale_saving(saved > 0 ? static_cast<double>(saved_bytes()) / static_cast<double>(saved) : 1);
         scale_transient(ranges);
         ranges.resize(program_.buffers.size());
@@ -167,6 +170,29 @@ class Scaling {
         }
     }
 
+    /// Returns the bytes of a moment that updates on the host change.
+    double bytes_of_host_updates() const {
+        double bytes = 0;
+        for (const auto& buffer : program_.buffers) {
+            const bool counts = buffer.lifetime == Lifetime::persistent &&
+                                buffer.state == StateKind::first_moment && buffer.tier != spec::Tier::device;
+            bytes += counts ? static_cast<double>(buffer.bytes) : 0;
+        }
+        return bytes;
+    }
+
+    /// Scales the state before speculative updates, all of which is kept at the end of backward.
+    void scale_undo(double growth) {
+        for (auto& buffer : program_.buffers) {
+            if (buffer.second_slot >= 0) {
+                program_.buffers[buffer.second_slot].bytes = buffer.bytes;
+            } else if (buffer.consumer == schedule::MemoryCategory::undo &&
+                       buffer.lifetime == Lifetime::transient) {
+                buffer.bytes = times(buffer.bytes, growth);
+            }
+        }
+    }
+
     /// Adds buffers for tiers whose share is so small that the built layers have no bytes there.
     template <class Wanted>
     void add_missing(const Held& held, const Wanted& wanted) {
@@ -177,6 +203,14 @@ class Scaling {
                 made.tier = tier;
                 made.is_shared = made.is_shared && made.tier != spec::Tier::nvme;
                 made.bytes = times(1, wanted(tier));
+                made.second_slot = -1;
+                if (spec::speculates(whole_) && tier == spec::Tier::nvme &&
+                    schedule::is_optimizer_state(made.state)) {
+                    auto second = made;
+                    second.state = StateKind::none;
+                    second.consumer = schedule::MemoryCategory::undo;
+                    made.second_slot = program_.add_buffer(std::move(second));
+                }
                 program_.add_buffer(std::move(made));
             }
         }

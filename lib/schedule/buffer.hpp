@@ -63,7 +63,7 @@ enum class MemoryCategory {
     batch,
     snapshot,   ///< state that is being copied to a checkpoint
     transfers,  ///< state that is being moved between tiers
-    undo,       ///< state before updates that can be undone
+    undo,       ///< state before updates that can be undone, and second slots of state
     kv_cache,
     validation,  ///< belongs to no buffer: memory that evaluation needs in addition to training
 };
@@ -202,6 +202,11 @@ struct Buffer {
     BufferId reuses = -1;
     bool is_shared = false;    ///< in an arena that other ranks of the node read; set by place_buffers
     std::int64_t offset = -1;  ///< in its arena; set by place_buffers
+    /// Buffer that is the second slot of this one; -1: the buffer has one slot.
+    ///
+    /// Ops name the first slot. In step s, counted from 0, they read slot s % 2, and write the other slot.
+    BufferId second_slot = -1;
+    std::int64_t second_offset = -1;  ///< of the second slot, in the same arena; set by place_buffers
 };
 
 /// Number of arenas of a rank.
@@ -217,6 +222,16 @@ constexpr std::size_t arena_of(const Buffer& buffer) {
 
 constexpr spec::Tier tier_of_arena(std::size_t arena) {
     return static_cast<spec::Tier>(arena % 3);
+}
+
+/// Returns the offset of a slot of the buffer, 0 or 1; the same for both if the buffer has one slot.
+constexpr std::int64_t offset_of_slot(const Buffer& buffer, int slot) {
+    return slot == 1 && buffer.second_slot >= 0 ? buffer.second_offset : buffer.offset;
+}
+
+/// Returns the slot that ops read in a step; they write the other one.
+constexpr int slot_read_in(std::int64_t step) {
+    return static_cast<int>(step % 2);
 }
 
 int element_bytes(const Buffer& buffer);

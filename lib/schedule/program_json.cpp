@@ -102,6 +102,7 @@ std::string buffer_as_json(const Buffer& buffer) {
     object.add_text("type", type_name(buffer.type));
     object.add("shared", buffer.is_shared ? 1 : 0);
     object.add("offset", buffer.offset);
+    object.add_unless(-1, "second_slot", buffer.second_slot);
     return object.take();
 }
 
@@ -137,6 +138,9 @@ std::string op_as_json(const Op& op) {
     }
     object.add("reads", array(op.reads, operand_as_json));
     object.add("writes", array(op.writes, operand_as_json));
+    if (op.predicate) {
+        object.add("predicate", operand_as_json(*op.predicate));
+    }
     if (op.flops > 0) {
         object.add("flops", number(op.flops));
     }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -81,6 +82,11 @@ struct Op {
     std::vector<Operand> reads;
     std::vector<Operand> writes;
     double flops = 0;
+    /// Flag of kernels::StepInputs::redoes_updates that step_end or the trainer writes; without it, the op
+    /// runs in each step.
+    ///
+    /// The op waits for the writer of the flag. Ops that wait for this op wait also if it does not run.
+    std::optional<Operand> predicate = std::nullopt;
     std::vector<OpId> waits_for;                ///< ops of this step; of its own lane only if overlaps_itself
     std::vector<OpId> waits_for_previous_step;  ///< the same for the previous step
     std::string label;

@@ -70,7 +70,8 @@ std::vector<std::int64_t> ends_of_transfers(const std::vector<const schedule::Pr
                     const auto& buffer = program->buffers.at(operand.buffer);
                     for (const auto& run : operand.runs) {
                         if (buffer.tier == spec::Tier::nvme) {
-                            add(buffer.offset + run.offset, run.bytes);
+                            add(schedule::offset_of_slot(buffer, 0) + run.offset, run.bytes);
+                            add(schedule::offset_of_slot(buffer, 1) + run.offset, run.bytes);
                         }
                     }
                 }
@@ -291,7 +292,7 @@ void TierMemory::read(const schedule::Buffer& buffer,
                       std::span<std::byte> into) const {
     ZG_EXPECTS(offset_bytes >= 0 && offset_bytes + std::ssize(into) <= buffer.bytes);
     if (buffer.tier == spec::Tier::nvme) {
-        nvme_->read(buffer.offset + offset_bytes, into);
+        nvme_->read(schedule::offset_of_slot(buffer, slot_) + offset_bytes, into);
     } else if (buffer.tier == spec::Tier::device) {
         copy_of(buffer, [&] { device_copies_->read(at(buffer) + offset_bytes, into); });
     } else if (!into.empty()) {
@@ -304,7 +305,7 @@ void TierMemory::write(const schedule::Buffer& buffer,
                        std::span<const std::byte> from) const {
     ZG_EXPECTS(offset_bytes >= 0 && offset_bytes + std::ssize(from) <= buffer.bytes);
     if (buffer.tier == spec::Tier::nvme) {
-        nvme_->write(buffer.offset + offset_bytes, from);
+        nvme_->write(schedule::offset_of_slot(buffer, slot_) + offset_bytes, from);
     } else if (buffer.tier == spec::Tier::device) {
         copy_of(buffer, [&] { device_copies_->write(at(buffer) + offset_bytes, from); });
     } else if (!from.empty()) {

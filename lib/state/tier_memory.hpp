@@ -66,6 +66,10 @@ class TierMemory {
     void write(const schedule::Buffer& buffer,
                std::int64_t offset_bytes,
                std::span<const std::byte> from) const;
+    /// Makes read() and write() use the other slot of buffers with two slots. Call it at the end of a step.
+    ///
+    /// At first they use slot 0: see schedule::slot_read_in.
+    void switch_slots() noexcept { slot_ = 1 - slot_; }
     /// Returns the reason why all folders are used although only near ones were requested; empty otherwise.
     const std::string& numa_reason() const noexcept { return numa_reason_; }
     /// Returns the system's error message for pinning memory; empty if pinning did not fail.
@@ -120,6 +124,7 @@ class TierMemory {
     std::string not_pinned_reason_;
     std::unique_ptr<DeviceCopies> device_copies_;
     std::unique_ptr<storage::StripedFile> nvme_;
+    int slot_ = 0;  ///< that the next step reads
     std::string numa_reason_;
 };
 

@@ -185,7 +185,8 @@ bool has_closed_forms(const spec::RunSpec& run) {
 
 std::string lack_of_movement(const spec::RunSpec& run,
                              const comm::Context& group,
-                             const schedule::BytesByLink& counted) {
+                             const schedule::BytesByLink& counted,
+                             const schedule::BytesByLink& redone) {
     const auto program = schedule::build_program(run, group.rank(), schedule::Variant::train);
     const bool moves = has_elements(program, schedule::ModelLayout{run, group.rank()});
     const auto& tiers = run.tiers;
@@ -203,7 +204,7 @@ std::string lack_of_movement(const spec::RunSpec& run,
         // Moments are not read before their first update.
         const auto left_out =
             link == static_cast<std::size_t>(schedule::Link::nvme_read) ? schedule::moments_read(program) : 0;
-        const auto planned = run.train.steps * in_a_step[link] - left_out;
+        const auto planned = run.train.steps * in_a_step[link] + redone[link] - left_out;
         const auto formula = by_formula ? run.train.steps * (*by_formula)[link] - left_out : counted[link];
         all += planned;
         if (counted[link] != formula) {

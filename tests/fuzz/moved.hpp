@@ -23,9 +23,11 @@ std::string lack_of_fates(const spec::RunSpec& run, const schedule::Program& pro
 /// Reports offloaded state in a wrong tier, or not moved over the lanes to its tier, and lanes whose bytes
 /// over all steps differ from those of the program or, if they apply, of the closed forms.
 ///
-/// \param counted  bytes moved on this rank, over all steps of the run
+/// \param counted       bytes moved on this rank, over all steps of the run
+/// \param redone        planned bytes of updates that were repeated
 std::string lack_of_movement(const spec::RunSpec& run,
                              const comm::Context& group,
-                             const schedule::BytesByLink& counted);
+                             const schedule::BytesByLink& counted,
+                             const schedule::BytesByLink& redone = {});
 
 }  // namespace ziggurat::test

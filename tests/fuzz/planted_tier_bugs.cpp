@@ -104,12 +104,46 @@ void leave_a_page(Program&, Op& op) {
     }
 }
 
-bool is_speculative(const Program& program, const Op& op) {
-    return op.kind == OpKind::update && program.find_write(op, schedule::Role::undo) != nullptr;
+bool is_repeated(const Program&, const Op& op) {
+    return op.kind == OpKind::update && op.predicate;
 }
 
-bool is_commit(const Program& program, const Op& op) {
-    return op.kind == OpKind::update && program.find_read(op, schedule::Role::undo) != nullptr;
+/// Returns true if another update repeats this one.
+bool is_speculative(const Program& program, const Op& op) {
+    const auto repeats = [&](const Op& other) {
+        return is_repeated(program, other) && other.chunk == op.chunk;
+    };
+    return op.kind == OpKind::update && !op.predicate && std::ranges::any_of(program.ops, repeats);
+}
+
+/// True for transfers of state that has two slots.
+bool is_of_a_slot(const Program& program, const Op& op) {
+    const auto has_slots = [&](const Operand& operand) {
+        return buffer_of(program, operand).second_slot >= 0;
+    };
+    return moves_state(op) &&
+           (std::ranges::any_of(op.reads, has_slots) || std::ranges::any_of(op.writes, has_slots));
+}
+
+/// Makes the op read the slot that the step writes, or write the slot that it reads.
+void switch_slots_twice(Program& program, Op& op) {
+    for (auto* operands : {&op.reads, &op.writes}) {
+        for (auto& operand : *operands) {
+            auto switched = buffer_of(program, operand);
+            if (switched.second_slot >= 0) {
+                switched.name += " switched";
+                std::swap(switched.offset, switched.second_offset);
+                operand.buffer = program.add_buffer(std::move(switched));
+            }
+        }
+    }
+}
+
+/// Makes rank 0 repeat no update, although other ranks do.
+void repeat_on_other_ranks(Program& program, Op& op) {
+    if (program.rank == 0) {
+        op.predicate->buffer = program.trainer_buffers.step_inputs;
+    }
 }
 
 bool is_publication(const Program&, const Op& op) {
@@ -126,7 +160,7 @@ bool is_delayed_update(const Program& program, const Op& op) {
     const bool publishes = std::ranges::any_of(
         program.ops, [](const Op& other) { return other.purpose == schedule::Purpose::publication; });
     return publishes && op.kind == OpKind::update && op.purpose != schedule::Purpose::publication &&
-           program.find_write(op, schedule::Role::parameters) == nullptr &&
+           program.find_write(op, schedule::Role::parameters) == nullptr && !op.predicate &&
            program.find_write(op, schedule::Role::undo) == nullptr;
 }
 
@@ -206,7 +240,9 @@ constexpr std::array bugs = {
     PlantedBug{"AnActivationIsNotFetched", is_fetch_of_an_activation, forget},
     PlantedBug{"APageIsStale", is_transfer_of_pages, leave_a_page},
     PlantedBug{"ASpeculativeUpdateIsSkipped", is_speculative, forget},
-    PlantedBug{"ACommitIsSkipped", is_commit, forget},
+    PlantedBug{"ARepeatedUpdateIsSkipped", is_repeated, forget},
+    PlantedBug{"ASlotIsSwitchedTwice", is_of_a_slot, switch_slots_twice},
+    PlantedBug{"APredicateDiffersBetweenRanks", is_repeated, repeat_on_other_ranks},
     PlantedBug{"ADelayedUpdateIsPublishedBeforeBackward", is_publication, publish_before_the_step},
     PlantedBug{"ADelayedUpdateHasTheInputsOfTheStepBefore", is_delayed_update, update_before_the_step_end},
 };

@@ -205,6 +205,18 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
     }
     outcome.bytes_moved = assembly.bytes_moved();
     outcome.bytes_by_link = assembly.bytes_by_link();
+    const auto& program = assembly.train_executor().program();
+    for (schedule::OpId op = 0; op < program.ops.end_id(); ++op) {
+        if (program.ops[op].predicate) {
+            const auto& of_redo = program.ops[op];
+            if (const auto link = schedule::link_of(of_redo, program);
+                link && schedule::moves_state(of_redo)) {
+                outcome.redone_by_link[*link] +=
+                    assembly.times_run(op) * schedule::bytes_moved(of_redo, program) -
+                    assembly.skipped_bytes(op);
+            }
+        }
+    }
     outcome.weights_hash = assembly.weights_hash();
     outcome.average_hash = assembly.weights_hash(layout::PieceKind::average);
     outcome.evaluated_losses_hash = hash_of_losses(assembly, run, run.train.steps * batch + mine);

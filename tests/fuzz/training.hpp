@@ -35,6 +35,7 @@ struct TrainingOutcome {
     std::uint64_t evaluated_losses_hash = 0;  ///< hash for this rank's micro-batch, without dropout
     schedule::BytesByPurpose bytes_moved{};   ///< over all steps, as counted by the collectives
     schedule::BytesByLink bytes_by_link{};    ///< over all steps, as counted by the transfers
+    schedule::BytesByLink redone_by_link{};   ///< planned for ops with a predicate, each time that they ran
 
     /// Describes the first difference; empty if all bits are equal. Moved bytes are not compared.
     std::string first_difference(const TrainingOutcome& expected) const;

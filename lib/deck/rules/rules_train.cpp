@@ -7,7 +7,6 @@
 #include "spec/batch_limits.hpp"
 #include "spec/depths.hpp"
 #include "spec/narrow_sums.hpp"
-#include "spec/stage_state.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -122,30 +121,6 @@ void speculation_has_something_to_guess(const Resolution& at) {
     }
 }
 
-void speculation_is_in_memory(const Resolution& at) {
-    const bool updates_parameters = at.run.precision.compute == spec::DType::f32;  // no other master weights
-    const bool is_on_nvme = spec::is_any_stage(at.run, [&](const spec::StageState& of) {
-        return of.optimizer.nvme > 0 || of.gradients.nvme > 0 ||
-               (updates_parameters && of.parameters.nvme > 0);
-    });
-    const bool may_go_there =
-        !at.run.tiers.nvme_paths.empty() && spec::is_any_stage(at.run, [&](const spec::StageState& of) {
-            return of.open.optimizer || of.open.gradients || (updates_parameters && of.open.parameters);
-        });
-    if (spec::speculates(at.run) && (is_on_nvme || may_go_there)) {
-        at.found.error(at.values.location("optimizer.clip.policy"),
-                       fmt::format("optimizer.clip.policy = speculate with a home of {} that "
-                                   "{} on nvme",
-                                   updates_parameters ? "optimizer state, gradients or fp32 parameters"
-                                                      : "optimizer state or gradients",
-                                   is_on_nvme ? "is" : "may be"),
-                       "a speculative update is committed or repeated after backward, which would read and "
-                       "write its state there a "
-                       "second time",
-                       "Use policy: previous_norm or off, or homes on the host.");
-    }
-}
-
 void updates_in_backward_skip_no_spike(const Resolution& at) {
     if (at.run.overlap.optimizer_with_backward && !spec::speculates(at.run) &&
         at.run.train.spikes.action == spec::SpikeAction::skip) {
@@ -188,7 +163,6 @@ constexpr std::array rules = {
     Rule{delayed_updates_begin_before_the_end, "overlap train.steps"},
     Rule{updates_in_backward_skip_no_spike, "overlap optimizer.clip train.spikes"},
     Rule{speculation_has_something_to_guess, "overlap optimizer.clip"},
-    Rule{speculation_is_in_memory, "overlap optimizer.clip precision tiers parallel"},
     Rule{a_step_can_be_listed, "train.global_batch train.micro_batch parallel model"},
 };
 

@@ -19,6 +19,8 @@ struct StepInputs {
     float average_take = 1;        ///< factor of the weights that are added to it
     float gradient_scale = 1;      ///< the clip factor; written by the norm op
     std::int32_t skip = 0;  ///< 1: the update is not applied (a non-finite gradient); written by the norm op
+    /// 1: updates that assumed gradient_scale = 1 and skip = 0 are repeated; written by the norm op.
+    std::int32_t redoes_updates = 0;
 };
 
 /// Probability and positions of dropout, and a constant factor of the values.

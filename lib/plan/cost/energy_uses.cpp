@@ -49,6 +49,9 @@ std::vector<EnergyUses> energy_uses(const schedule::Program& program,
     std::vector<EnergyUses> made(program.ops.size());
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         const auto& op = program.ops[i];
+        if (op.predicate) {
+            continue;  // most steps do not run it
+        }
         if (schedule::class_of(op.kind) == schedule::OpClass::collective) {
             add_collective(op, program, ranks_per_node, made[i]);
             continue;

@@ -38,6 +38,9 @@ class OpCosts {
     }
 
     double of(const Op& op) const {
+        if (op.predicate && !rates_.redoes_updates) {
+            return 0;
+        }
         switch (class_of(op.kind)) {
             case OpClass::compute:
             case OpClass::loss:
@@ -150,8 +153,8 @@ class OpCosts {
         return rates_.op_overhead + bytes / rate;
     }
 
-    /// Returns the seconds of a commit that only publishes the parameters, or of a publication.
-    double of_commit(const Op& op) const {
+    /// Returns the seconds of a publication of master weights.
+    double of_publication(const Op& op) const {
         double bytes = 0;
         for (const auto& operand : op.writes) {
             const bool is_used = operand.role == Role::master || operand.role == Role::parameters;
@@ -161,8 +164,8 @@ class OpCosts {
     }
 
     double of_update(const Op& op) const {
-        if (program_.find_read(op, Role::undo) != nullptr || op.purpose == schedule::Purpose::publication) {
-            return of_commit(op);
+        if (op.purpose == schedule::Purpose::publication) {
+            return of_publication(op);
         }
         double parameters = 0;
         double kept_bytes = 0;
@@ -171,7 +174,11 @@ class OpCosts {
                 parameters += static_cast<double>(operand.bytes()) /
                               schedule::element_bytes(program_.buffer(operand.buffer));
             }
-            kept_bytes += operand.role == Role::undo ? static_cast<double>(operand.bytes()) : 0;
+        }
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                kept_bytes += operand.role == Role::undo ? static_cast<double>(operand.bytes()) : 0;
+            }
         }
         if (parameters == 0) {
             return by_bytes(op, 2);

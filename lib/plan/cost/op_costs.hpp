@@ -14,6 +14,7 @@ namespace ziggurat::plan {
 ///
 /// Collectives and messages count from the time at which all their ranks have begun. An op without a unit is
 /// counted by its FLOP or by the bytes that it writes.
+/// An op with a predicate takes no time, unless Rates::redoes_updates is set.
 ///
 /// \param spec   the run whose program this is, with the mesh of all ranks
 /// \param model  layout of the program's rank

@@ -40,6 +40,9 @@ struct Rates {
     /// Disks share their rate between reads and writes: writes reduce the rate of concurrent reads.
     bool has_shared_disks = false;
 
+    /// Ops with a predicate run: updates that assumed no clipping are repeated.
+    bool redoes_updates = false;
+
     /// Returns the bytes/s of kernels of a kind.
     double of(spec::SweepKind sweep, bool is_forward) const {
         const auto& known = sweeps[sweep];

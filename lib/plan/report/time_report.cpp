@@ -202,6 +202,7 @@ std::string time_as_json(const PlannedTime& time,
                          const spec::RunSpec& spec,
                          const spec::MachineSpec& machine) {
     const auto speed = speed_of(spec, machine, time.step_seconds);
+    const double redone = redone_step_seconds(spec, machine);
     std::vector<std::string> stages;
     for (const auto& stage : time.stages) {
         stages.push_back(json_of(stage));
@@ -210,13 +211,14 @@ std::string time_as_json(const PlannedTime& time,
         "{{\"step_s\": {:.9g}, \"bound_s\": {:.9g}, \"tokens_per_s\": {:.9g}, \"tokens_per_s_per_rank\": "
         "{:.9g}, "
         "\"model_flops_per_s_per_rank\": {:.9g}, \"mfu\": {}, \"mfu_convention\": \"{}\", "
-        "\"mfu_by_convention\": {}, \"practicality\": {:.6g}, \"bubble\": {:.6g}, \"works\": {}, "
+        "\"mfu_by_convention\": {}, \"practicality\": {:.6g}, \"redone_step_s\": {}, \"bubble\": {:.6g}, "
+        "\"works\": {}, "
         "\"stages\": [{}]}}\n",
         time.step_seconds, step_bound(time), speed.tokens_per_s, speed.tokens_per_s / spec.parallel.ranks,
         speed.flops_per_rank, speed.mfu ? fmt::format("{:.6g}", *speed.mfu) : "null",
         layout::row_of(layout::own_convention()).name, mfu_by_convention(spec, machine, speed.tokens_per_s),
-        practicality(spec, machine, time.step_seconds), time.bound().idle_seconds / time.step_seconds,
-        json_of(bound_parts(time)), fmt::join(stages, ", "));
+        practicality(spec, machine, time.step_seconds), redone > 0 ? fmt::format("{:.9g}", redone) : "null",
+        time.bound().idle_seconds / time.step_seconds, json_of(bound_parts(time)), fmt::join(stages, ", "));
 }
 
 }  // namespace ziggurat::plan

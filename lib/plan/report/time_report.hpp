@@ -65,7 +65,7 @@ double practicality(const spec::RunSpec& spec, const spec::MachineSpec& machine,
 ///
 ///     {"step_s": s, "bound_s": s, "tokens_per_s": n, "tokens_per_s_per_rank": n, "model_flops_per_s_per_rank": n,
 ///      "mfu": share or null, "mfu_convention": "C5", "mfu_by_convention": {"C1": share ...} or null,
-///      "practicality": share, "bubble": share,
+///      "practicality": share, "redone_step_s": s or null, "bubble": share,
 ///      "works": [{"work": name, "path_s": s, "work_s": s, "hidden_s": s}],
 ///      "stages": [{"stage": n, "others_s": s, "idle_s": s, "forward_s": [s ...], "backward_s": [s ...],
 ///                  "backward_weight_s": [s ...],

@@ -111,10 +111,10 @@ void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const Mode
     const bool speculates = spec::speculates(spec);
     const bool is_in_backward = spec.overlap.optimizer_with_backward && !speculates;
     std::optional<LastUses> uses;
-    std::optional<HostChunks> on_host;
+    std::optional<UpdateHomes> homes;
     if (spec.overlap.optimizer_with_backward) {
         uses.emplace(program);
-        on_host.emplace(draft, spec, model);
+        homes.emplace(draft, spec, model);
     }
     const auto chunks = optimizer_chunks(spec, model);
     const bool divides = uses.has_value() || divides_chunks(spec, model);
@@ -124,10 +124,10 @@ void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const Mode
     for (int k = 0; k < chunks.num_chunks(); ++k) {
         for (const auto& runs : ranges_of_updates(chunks.chunk(k), divides)) {
             const OpId after = uses ? uses->of(runs.front().unit) : OpId{-1};
-            if (speculates && on_host->contain(runs)) {
-                const auto undo = writer.add_undo(k, runs);
+            if (speculates && homes->is_on_host(runs)) {
+                const auto undo = writer.add_undo(k, runs, homes->is_on_nvme(runs));
                 in_backward.push_back({after, {writer.update(k, runs, UpdatePart::speculative, undo)}});
-                at_end.push_back({-1, {writer.update(k, runs, UpdatePart::commit, undo)}});
+                at_end.push_back({-1, {writer.update(k, runs, UpdatePart::redo, undo)}});
             } else {
                 (is_in_backward ? in_backward : at_end)
                     .push_back({after, {writer.update(k, runs, UpdatePart::whole)}});

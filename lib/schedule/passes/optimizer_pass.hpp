@@ -29,10 +29,11 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 /// gives its inputs to the updates; step_end only sums.
 ///
 /// If clipping is global, these updates are speculative: they assume that the gradient is finite and needs no
-/// clipping, and keep master weights and moments in a buffer of the host. After step_end, a second `update`
-/// of each chunk, its commit, publishes the parameters; where the assumption was wrong, it first takes the
-/// kept state back and repeats the update with the clip factor, or leaves it out. Chunks at home on the
-/// device are updated after step_end.
+/// clipping, and keep the state before them: on NVMe in the other slot (add_second_slots), state in memory in
+/// a buffer of the host. After step_end, each chunk has a second `update`, whose predicate is that the
+/// assumption was wrong. It takes the kept state back and repeats the update with the clip factor, or without
+/// change if the step is skipped. Publications follow it. Chunks at home on the device are updated after
+/// step_end.
 ///
 /// With overlap.delayed_update, an update leaves the parameters unchanged; the publication at the end of the
 /// next step's backward rounds them from the master. Listed are: publication_pass(), step_end, updates. The

@@ -62,7 +62,7 @@ std::vector<StreamedRange> runs_of_updates(const ModelLayout& model, const Progr
     std::vector<StreamedRange> runs;
     for (OpId i = 0; i < program.ops.end_id(); ++i) {
         const auto& op = program.ops[i];
-        if (op.kind != OpKind::update) {
+        if (op.kind != OpKind::update || op.predicate) {
             continue;
         }
         for (const auto& operand : op.reads) {

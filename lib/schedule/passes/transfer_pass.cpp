@@ -11,8 +11,10 @@
 #include "base/small_vector.hpp"
 #include "schedule/residency/gradient_handovers.hpp"
 #include "schedule/residency/move_op.hpp"
+#include "schedule/residency/second_slots.hpp"
 #include "schedule/residency/split_by_home.hpp"
 #include "schedule/residency/transfer_residencies.hpp"
+#include "spec/depths.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -50,6 +52,9 @@ class Transfers {
             unit_passes_.add(residency.first_op);
         }
         unit_passes_.sort();
+        if (spec::speculates(spec)) {
+            add_second_slots(program, found_);
+        }
         if (!stays.empty()) {
             merge_residencies(found_, stays);
         }
@@ -157,7 +162,7 @@ class Transfers {
         const auto& parts = found_.parts[residency.home];
         const auto size = buffer(residency.home).bytes;
         const auto here = stop_of(v);
-        const int earliest = after_changes(residency);
+        const int earliest = std::max(after_changes(residency), after_predicate(residency));
         for (const auto& part : parts) {
             const bool by_page = part.tier == Tier::nvme;
             const auto fetched = residency.fetched.within(part.begin, part.end);
@@ -246,6 +251,7 @@ class Transfers {
         made.stays_on_host = made.stays_on_host && tier == Tier::host;
         made.reuses = -1;
         made.lifetime = Lifetime::transient;
+        made.second_slot = -1;
         made.consumer = MemoryCategory::transfers;
         made.first_element += bytes.begin() / width;
         made.bytes = bytes.end() - bytes.begin();
@@ -267,6 +273,7 @@ class Transfers {
             if (op.kind == OpKind::write && is_of_optimizer(residency)) {
                 op.lane = program_.update_lane(Engine::nvme_write);
             }
+            op.predicate = program_.ops[residency.first_op].predicate;
             op.unit = buffer(residency.home).unit;
             op.label = buffer(residency.home).name + what;
         }
@@ -293,6 +300,15 @@ class Transfers {
             }
         }
         return 0;
+    }
+
+    /// Returns the first position at which the predicate of a residency's ops is known; 0 without one.
+    int after_predicate(const Residency& residency) const {
+        if (!program_.ops[residency.first_op].predicate) {
+            return 0;
+        }
+        const auto end = std::ranges::find(program_.ops, OpKind::step_end, &Op::kind);
+        return static_cast<int>(end - program_.ops.begin()) + 1;
     }
 
     void insert() {

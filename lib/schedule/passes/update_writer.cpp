@@ -9,6 +9,19 @@
 
 namespace ziggurat::schedule {
 
+namespace {
+
+/// Returns the bytes of one fp32 value of each element.
+std::int64_t vector_bytes(const std::vector<layout::UnitRange>& runs) {
+    std::int64_t elements = 0;
+    for (const auto& run : runs) {
+        elements += run.range.size();
+    }
+    return 4 * elements;
+}
+
+}  // namespace
+
 bool updates_by_unit(const spec::RunSpec& spec) {
     return spec.overlap.optimizer_with_backward || spec.overlap.delayed_update;
 }
@@ -75,17 +88,22 @@ Op UpdateWriter::update(int chunk,
     op.kind = OpKind::update;
     op.chunk = chunk;
     op.label = (part == UpdatePart::speculative ? "speculative update of chunk "
-                : part == UpdatePart::commit    ? "commit of chunk "
+                : part == UpdatePart::redo      ? "repeated update of chunk "
                 : part == UpdatePart::delayed   ? "delayed update of chunk "
                                                 : "update of chunk ") +
                std::to_string(chunk) +
                (updates_by_unit(spec_) ? ", " + model_.table.units[runs.front().unit].name : "");
+    const auto kept_vectors = undo < 0 ? 0 : program.buffers[undo].bytes / vector_bytes(runs);
     std::int64_t undo_offset = 0;
     for (const auto& run : runs) {
         const auto range = run.range;
         const auto& state = draft_.state.units[run.unit];
+        int vectors = 0;
         const auto both = [&](BufferId buffer, Role role) {
-            op.reads.push_back({buffer, role, {run_in(buffer, range)}});
+            const bool is_kept = vectors++ < kept_vectors;
+            if (part != UpdatePart::redo || !is_kept) {
+                op.reads.push_back({buffer, role, {run_in(buffer, range)}});
+            }
             op.writes.push_back({buffer, role, {run_in(buffer, range)}});
         };
         const BufferId gradients = state[StateKind::gradients];
@@ -94,14 +112,14 @@ Op UpdateWriter::update(int chunk,
         both(model_.has_master() ? state[StateKind::master] : parameters, Role::master);
         both(state[StateKind::first_moment], Role::first_moment);
         both(state[StateKind::second_moment], Role::second_moment);
-        if (spec_.train.average.is_on() && part != UpdatePart::speculative) {
+        if (spec_.train.average.is_on()) {
             both(state[StateKind::average], Role::average);
         }
-        if (model_.has_master() && (part == UpdatePart::whole || part == UpdatePart::commit)) {
+        if (model_.has_master() && part != UpdatePart::delayed) {
             op.writes.push_back({parameters, Role::parameters, {run_in(parameters, range)}});
         }
-        if (part == UpdatePart::speculative || part == UpdatePart::commit) {
-            const ByteRange before{undo_offset, undo_bytes(range)};
+        if (undo >= 0) {
+            const ByteRange before{undo_offset, kept_vectors * vector_bytes({run})};
             auto& operands = part == UpdatePart::speculative ? op.writes : op.reads;
             operands.push_back({undo, Role::undo, {before}});
             undo_offset += before.bytes;
@@ -109,6 +127,9 @@ Op UpdateWriter::update(int chunk,
     }
     const auto inputs = part == UpdatePart::speculative ? speculative_inputs_ : inputs_;
     op.reads.push_back(whole(program, inputs, Role::update_inputs));
+    if (part == UpdatePart::redo) {
+        op.predicate = whole(program, inputs_, Role::update_inputs);
+    }
     return op;
 }
 
@@ -134,14 +155,16 @@ Op UpdateWriter::round_masters(int chunk, const std::vector<layout::UnitRange>& 
     return op;
 }
 
-BufferId UpdateWriter::add_undo(int chunk, const std::vector<layout::UnitRange>& runs) {
+BufferId UpdateWriter::add_undo(int chunk, const std::vector<layout::UnitRange>& runs, bool has_slots) {
+    const int vectors = has_slots ? (model_.has_master() ? 0 : 1) : spec_.train.average.is_on() ? 4 : 3;
+    if (vectors == 0) {
+        return -1;
+    }
     Buffer made;
     made.name = "undo of chunk " + std::to_string(chunk);
     made.tier = spec::Tier::host;
     made.consumer = MemoryCategory::undo;
-    for (const auto& run : runs) {
-        made.bytes += undo_bytes(run.range);
-    }
+    made.bytes = vectors * vector_bytes(runs);
     return draft_.program.add_buffer(std::move(made));
 }
 

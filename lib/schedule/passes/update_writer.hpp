@@ -16,7 +16,7 @@ namespace ziggurat::schedule {
 enum class UpdatePart {
     whole,
     speculative,  ///< assumes that the gradient needs no clipping; keeps the state before it
-    commit,       ///< undoes and repeats the update if the assumption was wrong; publishes the parameters
+    redo,         ///< repeats the update from the kept state, if the assumption was wrong
     delayed       ///< leaves the parameters to a publication in the next step
 };
 
@@ -32,20 +32,24 @@ class UpdateWriter {
     Op step_end();
     /// Updates a chunk, or the part of a chunk that belongs to one unit.
     ///
-    /// \param undo  buffer for the state before a speculative update; -1 for a whole update
+    /// \param undo  buffer for the state before a speculative update; -1: no state is kept there
     Op update(int chunk, const std::vector<layout::UnitRange>& runs, UpdatePart part, BufferId undo = -1);
     /// Rounds the master weights of a chunk to its parameters.
     ///
     /// An asynchronous save takes parameters on NVMe from the op before it changes them.
     Op round_masters(int chunk, const std::vector<layout::UnitRange>& runs);
-    /// Adds a buffer for master weights and moments of each range before a speculative update.
-    BufferId add_undo(int chunk, const std::vector<layout::UnitRange>& runs);
+    /// Adds a buffer for the state before a speculative update; returns -1 if no state needs it.
+    ///
+    /// For each range, it has the fp32 vectors of Role::master, Role::first_moment, Role::second_moment and
+    /// Role::average, if there is an average.
+    ///
+    /// \param has_slots  optimizer state is on NVMe, in two slots. Then only master weights that are the
+    ///                   parameters need the buffer.
+    BufferId add_undo(int chunk, const std::vector<layout::UnitRange>& runs, bool has_slots);
     /// Returns the publication of some units; nothing if no other rank holds their parameters.
     std::vector<Op> publish(const std::vector<UnitId>& units);
 
   private:
-    /// Three fp32 values of each element: master weight and moments.
-    static std::int64_t undo_bytes(layout::ElementRange range) { return 3 * 4 * range.size(); }
     BufferId inputs_of_backward() const { return speculative_inputs_ >= 0 ? speculative_inputs_ : inputs_; }
     std::unordered_set<int> buffers_written_as(Role role) const;
     ByteRange run_in(BufferId buffer, layout::ElementRange range) const;

@@ -106,10 +106,14 @@ class Derivation {
                 latest = std::max(latest, other);
             }
         };
-        each_run(op, op.reads, [&](Access& access) {
+        const auto read = [&](Access& access) {
             need(access.writer);
             note_reader(access, i);
-        });
+        };
+        each_run(op, op.reads, read);
+        if (op.predicate) {
+            each_run(op, std::span{&*op.predicate, 1}, read);
+        }
         each_run(op, op.writes, [&](Access& access) {
             need(access.writer);
             for (const auto& [track, reader] : access.readers) {
@@ -125,7 +129,7 @@ class Derivation {
     Clock clock_of(int i) { return Clock{clocks_}.subspan(i * tracks_.count(), tracks_.count()); }
 
     template <class Visitor>
-    void each_run(const Op& op, const std::vector<Operand>& operands, Visitor&& visit) {
+    void each_run(const Op& op, std::span<const Operand> operands, Visitor&& visit) {
         for (const auto& operand : operands) {
             const auto& buffer = program_.buffers.at(operand.buffer);
             ZG_EXPECTS(buffer.offset >= 0);

@@ -62,15 +62,22 @@ std::int64_t alignment_of(std::int64_t bytes) {
 
 std::vector<LiveRange> live_ranges(const Program& program) {
     std::vector<LiveRange> ranges(program.buffers.size());
+    const auto name = [&](const Operand& operand, std::size_t i) {
+        auto& range = ranges.at(operand.buffer);
+        if (range.first < 0) {
+            range.first = static_cast<int>(i);
+        }
+        range.last = static_cast<int>(i);
+    };
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
-        for (const auto* operands : {&program.ops[i].reads, &program.ops[i].writes}) {
+        const auto& op = program.ops[i];
+        for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
-                auto& range = ranges.at(operand.buffer);
-                if (range.first < 0) {
-                    range.first = static_cast<int>(i);
-                }
-                range.last = static_cast<int>(i);
+                name(operand, i);
             }
+        }
+        if (op.predicate) {
+            name(*op.predicate, i);
         }
     }
     return ranges;
@@ -101,6 +108,11 @@ void place_buffers(Program& program) {
                 buffer.offset = round_up(end, room[b].alignment);
                 end = buffer.offset + room[b].bytes;
             }
+        }
+    }
+    for (auto& buffer : program.buffers) {
+        if (buffer.second_slot >= 0) {
+            buffer.second_offset = program.buffers[buffer.second_slot].offset;
         }
     }
 

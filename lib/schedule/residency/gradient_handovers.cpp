@@ -25,8 +25,9 @@ class OfUnit {
         for (std::size_t i = 0; i < residencies_.size(); ++i) {
             auto& user = found_.residencies[residencies_[i]];
             const auto needed = user.fetched.within(on_disk_.begin, on_disk_.end);
-            if (needed.empty() || user.tier != Tier::host ||
-                program_.ops[user.first_op].kind != OpKind::update) {
+            const auto& first = program_.ops[user.first_op];
+            if (needed.empty() || user.tier != Tier::host || first.kind != OpKind::update ||
+                first.predicate) {
                 continue;
             }
             for (std::size_t j = i; j-- > 0;) {

@@ -186,7 +186,7 @@ class Finder {
     /// Returns the residency that an op uses although it belongs to another unit pass.
     const Residency* shared_residency(
         const Op& op, int home, const ByteRangeSet& runs, Tier tier, const OpenResidencies& open) const {
-        if (joins_updates_ && op.kind == OpKind::update &&
+        if (joins_updates_ && op.kind == OpKind::update && !op.predicate &&
             program_.buffers[home].state == StateKind::gradients) {
             const auto* summed = residency_with(home, runs, open);
             return summed != nullptr && summed->tier == tier ? summed : nullptr;

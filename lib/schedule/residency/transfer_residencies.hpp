@@ -57,7 +57,7 @@ struct Residencies {
 /// already in the op's tier then name the buffer at home; the other operands get residencies.
 ///
 /// \param joins_updates  updates directly follow the sums of their gradients, so they use the residencies of
-///                       those sums on the host
+///                       those sums on the host; updates with a predicate, which come later, do not
 Residencies find_residencies(Program& program,
                              const std::vector<std::vector<HomePart>>& homes,
                              bool joins_updates);

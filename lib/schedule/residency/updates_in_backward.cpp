@@ -25,17 +25,29 @@ LastUses::LastUses(const Program& program) {
     }
 }
 
-HostChunks::HostChunks(const ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
+UpdateHomes::UpdateHomes(const ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
     : state_{draft.state}, homes_{home_parts(draft.program, spec, model)} {}
 
-bool HostChunks::contain(const std::vector<layout::UnitRange>& runs) const {
+std::set<spec::Tier> UpdateHomes::tiers_of(const layout::UnitRange& run) const {
+    std::set<spec::Tier> tiers;
+    for (const auto& part : homes_[state_.units[run.unit][StateKind::first_moment]]) {
+        if (part.range.begin < run.range.end && run.range.begin < part.range.end) {
+            tiers.insert(part.tier);
+        }
+    }
+    return tiers;
+}
+
+bool UpdateHomes::is_on_host(const std::vector<layout::UnitRange>& runs) const {
     return std::ranges::any_of(runs, [&](const layout::UnitRange& run) {
-        const auto& parts = homes_[state_.units[run.unit][StateKind::first_moment]];
-        return std::ranges::any_of(parts, [&](const HomePart& part) {
-            return part.tier != spec::Tier::device && part.range.begin < run.range.end &&
-                   run.range.begin < part.range.end;
-        });
+        const auto tiers = tiers_of(run);
+        return tiers.contains(spec::Tier::host) || tiers.contains(spec::Tier::nvme);
     });
+}
+
+bool UpdateHomes::is_on_nvme(const std::vector<layout::UnitRange>& runs) const {
+    return std::ranges::all_of(
+        runs, [&](const layout::UnitRange& run) { return tiers_of(run) == std::set{spec::Tier::nvme}; });
 }
 
 void list_in_backward(Program& program, Op first, std::vector<ListedOps> listed) {

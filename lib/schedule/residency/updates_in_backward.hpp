@@ -1,6 +1,7 @@
 /// Position of updates in backward; only optimizer_pass.cpp includes this file.
 #pragma once
 
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -31,14 +32,20 @@ class LastUses {
     std::unordered_map<int, OpId> last_;
 };
 
-/// Elements whose updates are on the host, because their moments are at home away from the device.
-class HostChunks {
+/// Homes of the moments of each update.
+class UpdateHomes {
   public:
-    HostChunks(const ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
+    UpdateHomes(const ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
-    bool contain(const std::vector<layout::UnitRange>& runs) const;
+    /// True if the update runs on the host, because its moments are at home away from the device.
+    bool is_on_host(const std::vector<layout::UnitRange>& runs) const;
+    /// True if all moments of the update are at home on NVMe.
+    bool is_on_nvme(const std::vector<layout::UnitRange>& runs) const;
 
   private:
+    /// Returns the tiers of the moments of a range.
+    std::set<spec::Tier> tiers_of(const layout::UnitRange& run) const;
+
     const StateBuffers& state_;
     std::vector<std::vector<HomePart>> homes_;
 };

@@ -19,6 +19,7 @@ class Check {
     std::vector<Finding> run() {
         waits_and_operands();
         one_lane_per_group();
+        predicates();
         if (!found_.empty()) {
             return found_;  // further checks need a well-formed program
         }
@@ -94,6 +95,23 @@ class Check {
             if (known->second != op.lane) {
                 note(FindingKind::malformed, i,
                      "is in group '" + group.name + "' on another lane than collectives before it");
+            }
+        }
+    }
+
+    /// Checks that all ranks decide equally: step_end, which sums over all of them, or the trainer decides.
+    void predicates() {
+        for (OpId i = 0; i < program_.ops.end_id(); ++i) {
+            const auto& predicate = program_.ops[i].predicate;
+            if (!predicate) {
+                continue;
+            }
+            const auto* held = buffer(predicate->buffer);
+            if (held == nullptr || held->tier != spec::Tier::host ||
+                (predicate->role != Role::update_inputs && predicate->role != Role::step_inputs)) {
+                note(FindingKind::malformed, i,
+                     "runs only if a '" + std::string{to_string(predicate->role)} +
+                         "' is set, which can differ between ranks");
             }
         }
     }

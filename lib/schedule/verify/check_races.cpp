@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -29,10 +30,14 @@ class Races {
     std::vector<Finding> run() {
         for (int i = 0; i < 2 * num_ops_ && found_.size() < max_findings; ++i) {
             set_clocks(i);
-            each_run(op(i), op(i).reads, [&](Touched& bytes) {
+            const auto read = [&](Touched& bytes) {
                 order(bytes.writer, i, "reads what is written");
                 bytes.readers.push_back(i);
-            });
+            };
+            each_run(op(i), op(i).reads, read);
+            if (op(i).predicate) {
+                each_run(op(i), std::span{&*op(i).predicate, 1}, read);
+            }
             each_run(op(i), op(i).writes, [&](Touched& bytes) {
                 order(bytes.writer, i, "writes what is written");
                 for (const int reader : bytes.readers) {
@@ -94,7 +99,7 @@ class Races {
     }
 
     template <class Visitor>
-    void each_run(const Op& op, const std::vector<Operand>& operands, const Visitor& visit) {
+    void each_run(const Op& op, std::span<const Operand> operands, const Visitor& visit) {
         for (const auto& operand : operands) {
             const auto& buffer = program_.buffers[operand.buffer];
             const bool is_placed = buffer.offset >= 0;

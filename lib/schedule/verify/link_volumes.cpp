@@ -131,7 +131,8 @@ BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLay
 std::int64_t moments_read(const Program& program) {
     std::int64_t bytes = 0;
     for (const auto& op : program.ops) {
-        for (std::size_t i = 0; op.kind == OpKind::read && i < op.reads.size(); ++i) {
+        const bool is_planned = op.kind == OpKind::read && !op.predicate;
+        for (std::size_t i = 0; is_planned && i < op.reads.size(); ++i) {
             const auto state = program.buffers.at(op.reads[i].buffer).state;
             for (const auto& run : op.reads[i].runs) {
                 bytes += layout::is_zero_at_start(state) ? round_up_to_page(run.bytes) : 0;

@@ -111,7 +111,8 @@ std::uint64_t SimulatedWorld::check_states(int steps) {
             if (described.lifetime != Lifetime::persistent || described.unit < 0 || !is_versioned) {
                 continue;
             }
-            for (const auto& piece : pieces_of_operand(rank, {b, Role::input, {{0, described.bytes}}})) {
+            for (const auto& piece :
+                 pieces_of_operand(rank, {b, Role::input, {{0, described.bytes}}}, steps)) {
                 const auto& content = piece.content;
                 const auto begin = described.first_element + piece.begin / content.element_bytes;
                 const auto end = begin + piece.bytes() / content.element_bytes;

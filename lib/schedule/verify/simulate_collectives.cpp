@@ -1,4 +1,5 @@
 /// Points at which ranks wait for each other: collectives and messages.
+#include <algorithm>
 #include <utility>
 
 #include "schedule/verify/simulate_lanes.hpp"
@@ -37,6 +38,10 @@ void Simulation::meet(const std::vector<int>& members) {
         ops.emplace_back(lane_at(member).rank, lane_at(member).op());
         found.push_back(std::move(lane_at(member).found));
     }
+    if (lane_at(members.front()).is_skipped) {
+        std::ranges::for_each(members, [this](int member) { start(member); });
+        return;
+    }
     const auto kind = op_of(lane_at(members.front())).kind;
     std::vector<std::vector<Pieces>> values;
     if (kind == OpKind::step_end) {
@@ -63,6 +68,7 @@ bool Simulation::check_match(const std::vector<int>& members, const Group& group
                     (one.unit == other.unit || one.purpose == Purpose::gradients) &&
                     one.payload == other.payload && one.microbatch == other.microbatch &&
                     one.peer == other.peer && one.direction == other.direction &&
+                    one.predicate.has_value() == other.predicate.has_value() &&
                     one.blocks.size() == other.blocks.size() && first.step == lane.step;
         for (std::size_t b = 0; same && b < one.blocks.size(); ++b) {
             same = one.blocks[b].bytes == other.blocks[b].bytes;

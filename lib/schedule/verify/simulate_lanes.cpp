@@ -84,10 +84,14 @@ void Simulation::advance(int index) {
         waiters_[lane.rank][wanted].push_back(index);
         return;
     }
-    lane.found = world_.begin(lane.rank, lane.op(), lane.step);
     const auto& op = op_of(lane);
+    world_.check_predicate(lane.rank, lane.op(), lane.step);
+    lane.is_skipped = skips(op, lane.step);
+    lane.found = lane.is_skipped ? Found{} : world_.begin(lane.rank, lane.op(), lane.step);
     const bool meets = op.group >= 0 && (op.kind == OpKind::step_end || is_collective(op.kind));
-    if (is_message(op.kind)) {
+    if (lane.is_skipped && (!meets || is_message(op.kind))) {
+        start(index);
+    } else if (is_message(op.kind)) {
         lane.phase = LaneState::Phase::joined;
         message(index);
     } else if (meets) {
@@ -106,7 +110,9 @@ void Simulation::start(int index) {
 
 void Simulation::end(int index) {
     auto& lane = lane_at(index);
-    world_.finish(lane.rank, lane.op(), lane.step, lane.values);
+    if (!lane.is_skipped) {
+        world_.finish(lane.rank, lane.op(), lane.step, lane.values);
+    }
     ++result_.ops_run;
     const std::size_t rank = lane.rank;
     const std::size_t op = lane.op();

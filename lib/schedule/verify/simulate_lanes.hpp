@@ -23,7 +23,8 @@ struct LaneState {
     std::size_t next = 0;
     int step = 0;
     Phase phase = Phase::idle;
-    double weight = 1;  ///< relative probability of being chosen
+    double weight = 1;        ///< relative probability of being chosen
+    bool is_skipped = false;  ///< the predicate of the current op is false
     Found found;
     std::vector<Pieces> values;
 
@@ -85,6 +86,8 @@ class Simulation {
     int missing(const LaneState& lane) const;
     /// Begins the next op of a runnable lane, or ends its current op.
     void advance(int index);
+    /// Returns true if the predicate of an op is false in a step; it is true in each second step.
+    static bool skips(const Op& op, int step) { return op.predicate && step % 2 == 0; }
     void start(int index);
     void end(int index);
 

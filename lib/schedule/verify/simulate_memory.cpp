@@ -46,9 +46,15 @@ Memory& SimulatedWorld::memory(int rank, BufferId index) {
     return memories_[rank][space];
 }
 
-std::int64_t SimulatedWorld::base(int rank, BufferId index) const {
-    const auto offset = buffer(rank, index).offset;
-    return offset < 0 ? far_apart * (index + 1) : offset;
+std::int64_t SimulatedWorld::base(int rank, BufferId index, int step, Access access) const {
+    const auto& described = buffer(rank, index);
+    const int read = slot_read_in(step);
+    const int slot = access == Access::read ? read : 1 - read;
+    if (described.offset < 0) {
+        const auto named = slot == 1 && described.second_slot >= 0 ? described.second_slot : index;
+        return far_apart * (named + 1);
+    }
+    return offset_of_slot(described, slot);
 }
 
 void SimulatedWorld::fill_initially(int rank) {
@@ -59,7 +65,7 @@ void SimulatedWorld::fill_initially(int rank) {
             continue;
         }
         Content content{.name = hash_of(described.name), .term = Terms::zero, .step = 0, .buffer = b};
-        const auto at = base(rank, b);
+        const auto at = base(rank, b, 0, Access::read);
         if (!holds_state(described)) {
             memory(rank, b).write(at, at + described.bytes, content);
             continue;
@@ -84,10 +90,10 @@ void SimulatedWorld::fill_initially(int rank) {
     }
 }
 
-Pieces SimulatedWorld::pieces_of_operand(int rank, const Operand& operand) {
+Pieces SimulatedWorld::pieces_of_operand(int rank, const Operand& operand, int step, Access access) {
     Pieces pieces;
     std::int64_t position = 0;
-    const auto at = base(rank, operand.buffer);
+    const auto at = base(rank, operand.buffer, step, access);
     for (const auto& run : operand.runs) {
         memory(rank, operand.buffer).read(at + run.offset, at + run.offset + run.bytes, position, pieces);
         position += run.bytes;
@@ -177,10 +183,7 @@ void SimulatedWorld::check_read(int rank, OpId op, int step, const Operand& oper
                               reader.kind == OpKind::update || reader.purpose == Purpose::parameters ||
                               reader.purpose == Purpose::secondary;
             const bool changes = program(rank).variant == Variant::train;
-            // A commit follows the speculative update that has changed the state, but not the average.
-            const bool is_commit = program(rank).find_read(reader, Role::undo) != nullptr;
-            const int wanted = step + (is_commit && described.state != StateKind::average ? 1 : 0);
-            if (uses && changes && described.state != StateKind::gradients && content.step != wanted &&
+            if (uses && changes && described.state != StateKind::gradients && content.step != step &&
                 content.step != Content::every_step) {
                 report_finding(FindingKind::stale_read, rank, op,
                                "reads " + where() + " in step " + std::to_string(step) +
@@ -215,11 +218,21 @@ void SimulatedWorld::check_read(int rank, OpId op, int step, const Operand& oper
     }
 }
 
+void SimulatedWorld::check_predicate(int rank, OpId op, int step) {
+    if (const auto& predicate = op_of(rank, op).predicate) {
+        auto pieces = pieces_of_operand(rank, *predicate, step);
+        if (is_given(rank, predicate->buffer)) {
+            pieces = inputs(rank, predicate->buffer, step, std::move(pieces));
+        }
+        check_read(rank, op, step, *predicate, pieces);
+    }
+}
+
 Found SimulatedWorld::begin(int rank, OpId op, int step) {
     const auto& starting = op_of(rank, op);
     Found found;
     for (const auto& operand : starting.reads) {
-        auto pieces = pieces_of_operand(rank, operand);
+        auto pieces = pieces_of_operand(rank, operand, step);
         if (is_given(rank, operand.buffer)) {
             pieces = inputs(rank, operand.buffer, step, std::move(pieces));
         }
@@ -227,7 +240,7 @@ Found SimulatedWorld::begin(int rank, OpId op, int step) {
         found.reads.push_back(std::move(pieces));
     }
     for (const auto& operand : starting.writes) {
-        found.before.push_back(pieces_of_operand(rank, operand));
+        found.before.push_back(pieces_of_operand(rank, operand, step, Access::write));
     }
     const bool adds = starting.accumulate;
     for (std::size_t w = 0; w < starting.writes.size() && adds; ++w) {
@@ -237,7 +250,7 @@ Found SimulatedWorld::begin(int rank, OpId op, int step) {
         }
     }
     for (const auto& operand : starting.writes) {
-        const auto at = base(rank, operand.buffer);
+        const auto at = base(rank, operand.buffer, step, Access::write);
         Content flux{.step = step, .buffer = operand.buffer, .op = op, .in_flux = true};
         for (const auto& run : operand.runs) {
             const auto [offset, bytes] = touched(starting, run);
@@ -247,11 +260,11 @@ Found SimulatedWorld::begin(int rank, OpId op, int step) {
     return found;
 }
 
-void SimulatedWorld::finish(int rank, OpId op, int /*step*/, const std::vector<Pieces>& values) {
+void SimulatedWorld::finish(int rank, OpId op, int step, const std::vector<Pieces>& values) {
     const auto& ended = op_of(rank, op);
     for (std::size_t w = 0; w < ended.writes.size(); ++w) {
         const auto& operand = ended.writes[w];
-        const auto at = base(rank, operand.buffer);
+        const auto at = base(rank, operand.buffer, step, Access::write);
         std::int64_t position = 0;
         for (const auto& run : operand.runs) {
             for (const auto& piece : part(values[w], position, position + run.bytes)) {

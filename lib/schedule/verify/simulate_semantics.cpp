@@ -1,6 +1,7 @@
 #include "schedule/verify/simulate_semantics.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <set>
 
 namespace ziggurat::schedule::simulation {
@@ -31,9 +32,8 @@ const Content content_at(const Pieces& pieces, std::int64_t offset) {
     return {};
 }
 
-/// Returns the master weights in the state that a speculative update has kept.
-Pieces first_third(const Pieces& all) {
-    const auto end = bytes_of(all) / 3;
+/// Returns the first bytes of the state that a speculative update has kept.
+Pieces first_part(const Pieces& all, std::int64_t end) {
     Pieces some;
     for (auto piece : all) {
         if (piece.begin < end) {
@@ -146,14 +146,16 @@ std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const 
     return values;
 }
 
-/// Returns master weights, then moments of a unit as a speculative update has read them.
-Pieces SimulatedWorld::state_before(int rank, OpId op, int step, int unit, const Found& found) {
+/// Returns the state of a unit as a speculative update has read it, in the order of Role::undo.
+Pieces SimulatedWorld::state_before(
+    int rank, OpId op, int step, int unit, const Operand& kept, const Found& found) {
     const auto& done = op_of(rank, op);
     Pieces all;
     std::int64_t begin = 0;
-    for (const auto role : {Role::master, Role::first_moment, Role::second_moment}) {
+    for (const auto role : {Role::master, Role::first_moment, Role::second_moment, Role::average}) {
         for (std::size_t r = 0; r < done.reads.size(); ++r) {
-            if (done.reads[r].role != role || buffer(rank, done.reads[r].buffer).unit != unit) {
+            if (begin == kept.bytes() || done.reads[r].role != role ||
+                buffer(rank, done.reads[r].buffer).unit != unit) {
                 continue;
             }
             for (auto piece : found.reads[r]) {
@@ -204,11 +206,11 @@ std::vector<Pieces> SimulatedWorld::updated(int rank, OpId op, int step, const F
     };
     std::map<int, Sources> sources;
     std::vector<int> units;  // in the order of the operands
-    std::vector<Pieces> undone;
+    std::vector<const Pieces*> undone;
     for (std::size_t r = 0; r < done.reads.size(); ++r) {
         const auto& described = buffer(rank, done.reads[r].buffer);
         if (done.reads[r].role == Role::undo) {
-            undone.push_back(first_third(found.reads[r]));
+            undone.push_back(&found.reads[r]);
             continue;
         }
         if (done.reads[r].role == Role::gradient) {
@@ -224,17 +226,21 @@ std::vector<Pieces> SimulatedWorld::updated(int rank, OpId op, int step, const F
             source.base_kind = described.state;
         }
     }
-    // A commit gives the state that a right speculative update has given; both begin with the state before
-    // it.
-    for (std::size_t i = 0; i < undone.size(); ++i) {
-        sources[units.at(i)].base = &undone[i];
+    // A repeated update gives the state that a right speculative update has given. Both begin with the state
+    // before it, which is in the other slot, or was kept in memory.
+    std::deque<Pieces> masters;
+    for (const auto& written : done.writes) {
+        if (written.role == Role::master && masters.size() < undone.size()) {
+            masters.push_back(first_part(*undone[masters.size()], written.bytes()));
+            sources[buffer(rank, written.buffer).unit].base = &masters.back();
+        }
     }
     std::vector<Pieces> values;
     std::size_t kept = 0;
     for (std::size_t w = 0; w < done.writes.size(); ++w) {
         const auto& described = buffer(rank, done.writes[w].buffer);
         if (done.writes[w].role == Role::undo) {
-            values.push_back(state_before(rank, op, step, units.at(kept++), found));
+            values.push_back(state_before(rank, op, step, units.at(kept++), done.writes[w], found));
             continue;
         }
         const auto& source = sources[described.unit];

@@ -26,6 +26,8 @@ class SimulatedWorld {
                    const ExpectedResults* truth,
                    std::function<void(Finding)> report);
 
+    /// Checks that the predicate of an op, if it has one, has been computed in this step.
+    void check_predicate(int rank, OpId op, int step);
     /// Reads the op's operands and marks the bytes that it writes as being written.
     Found begin(int rank, OpId op, int step);
     /// Returns the values of the written operands of an op that needs no other rank.
@@ -49,9 +51,11 @@ class SimulatedWorld {
 
     // simulate_memory.cpp: memory contents, and checks of reads
     Memory& memory(int rank, BufferId buffer);
-    std::int64_t base(int rank, BufferId buffer) const;
+    /// Direction of an access, which selects the slot of a buffer with two slots.
+    enum class Access { read, write };
+    std::int64_t base(int rank, BufferId buffer, int step, Access access) const;
     void fill_initially(int rank);
-    Pieces pieces_of_operand(int rank, const Operand& operand);
+    Pieces pieces_of_operand(int rank, const Operand& operand, int step, Access access = Access::read);
     void check_read(int rank, OpId op, int step, const Operand& operand, Pieces& pieces) const;
     bool is_given(int rank, BufferId buffer) const;
     Pieces inputs(int rank, BufferId buffer, int step, Pieces pieces) const;
@@ -62,7 +66,7 @@ class SimulatedWorld {
         int rank, OpId op, int step, const Operand& written, const Pieces* before, std::uint64_t term);
     std::vector<Pieces> published(int rank, OpId op, int step, const Found& found);
     std::vector<Pieces> updated(int rank, OpId op, int step, const Found& found);
-    Pieces state_before(int rank, OpId op, int step, int unit, const Found& found);
+    Pieces state_before(int rank, OpId op, int step, int unit, const Operand& kept, const Found& found);
     Pieces summed(const std::vector<Pieces>& summands, int rank, OpId op);
 
     // simulate_ops.cpp: local, and

@@ -57,7 +57,11 @@ BytesByLink bytes_of_ops(const Program& program, const Counts& counts) {
 }  // namespace
 
 BytesByLink bytes_by_link(const Program& program) {
-    return bytes_of_ops(program, moves_state);
+    return bytes_of_ops(program, [](const Op& op) { return !op.predicate && moves_state(op); });
+}
+
+BytesByLink bytes_of_redone_updates(const Program& program) {
+    return bytes_of_ops(program, [](const Op& op) { return op.predicate && moves_state(op); });
 }
 
 BytesByLink control_bytes_by_link(const Program& program) {
@@ -87,7 +91,8 @@ BytesByPayload bytes_by_payload(const Program& program, const std::function<bool
     BytesByPayload sums{};
     for (const auto& op : program.ops) {
         const auto link = link_of(op, program);
-        for (std::size_t i = 0; link && moves_state(op) && i < op.reads.size(); ++i) {
+        const bool counted = link && moves_state(op) && !op.predicate;
+        for (std::size_t i = 0; counted && i < op.reads.size(); ++i) {
             const auto& moved = program.buffers.at(op.reads[i].buffer);
             sums[payload_kind_of(moved)][*link] += counts(moved) ? bytes_of_operand(op, i) : 0;
         }

@@ -29,7 +29,12 @@ std::int64_t bytes_moved(const Op& op, const Program& program);
 bool moves_state(const Op& op);
 
 /// Returns the sum of bytes_moved over the ops of one step that move state or activations.
+///
+/// Without ops with a predicate, which most steps do not run.
 BytesByLink bytes_by_link(const Program& program);
+
+/// Returns the bytes that a step moves in addition if ops with a predicate run: updates are repeated.
+BytesByLink bytes_of_redone_updates(const Program& program);
 
 /// Returns the same for control values: batches, losses and the inputs of the step's end.
 BytesByLink control_bytes_by_link(const Program& program);

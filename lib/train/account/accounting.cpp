@@ -35,7 +35,7 @@ std::string encode(const AccountRecord& record) {
     Json links = Json::array();
     for (const LinkUse& use : record.links) {
         links.push_back({use.link, use.calls, use.planned_bytes, use.moved_bytes, use.steps, use.busy_seconds,
-                         use.timed_bytes, use.skipped_bytes});
+                         use.timed_bytes, use.skipped_bytes, use.redone_bytes});
     }
     Json paths = Json::array();
     for (const NvmePathStats& use : record.paths) {
@@ -77,8 +77,8 @@ AccountRecord decode(const std::string& text) {
             {row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6), row.at(7)});
     }
     for (const Json& row : json.at("links")) {
-        record.links.push_back(
-            {row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6), row.at(7)});
+        record.links.push_back({row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6),
+                                row.at(7), row.at(8)});
     }
     for (const Json& row : json.at("paths")) {
         record.paths.push_back({row.at(0), decode_flow(row.at(1)), decode_flow(row.at(2))});

@@ -27,16 +27,22 @@ void add_up(std::span<const LinkUse> uses, schedule::BytesByLink& moved, schedul
     }
 }
 
-LinkCount::LinkCount(const schedule::Program& program, BytesMoved bytes_moved, BytesMoved skipped_bytes)
+LinkCount::LinkCount(const schedule::Program& program,
+                     BytesMoved bytes_moved,
+                     BytesMoved skipped_bytes,
+                     std::function<std::int64_t(schedule::OpId op)> times_run)
     : bytes_moved_{std::move(bytes_moved)},
       bytes_spared_{std::move(skipped_bytes)},
+      times_run_{std::move(times_run)},
       link_of_op_(program.ops.size(), -1),
       planned_{schedule::bytes_by_link(program)} {
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         const auto link = schedule::link_of(program.ops[i], program);
         if (link && schedule::moves_state(program.ops[i])) {
             link_of_op_[i] = static_cast<int>(*link);
-            sources_.push_back({static_cast<int>(i), static_cast<std::size_t>(*link), 0});
+            const auto& op = program.ops[i];
+            sources_.push_back({static_cast<int>(i), static_cast<std::size_t>(*link), 0,
+                                op.predicate ? schedule::bytes_moved(op, program) : 0});
         }
     }
     for (auto* intervals : {&busy_, &waits_, &latest_waits_}) {
@@ -127,9 +133,11 @@ void LinkCount::count_idle_waits() {
 }
 
 std::vector<LinkUse> LinkCount::uses() const {
-    schedule::BytesByLink spared{};
+    schedule::BytesByLink spared{}, redone{};
     for (const auto& source : sources_) {
         spared[source.link] += bytes_spared_ ? bytes_spared_(source.op) : 0;
+        redone[source.link] +=
+            times_run_ && source.redone_bytes > 0 ? times_run_(source.op) * source.redone_bytes : 0;
     }
     std::vector<LinkUse> made;
     for (std::size_t link = 0; link < sums_.size(); ++link) {
@@ -137,10 +145,10 @@ std::vector<LinkUse> LinkCount::uses() const {
         if (planned_[link] == 0 && sum.moved_bytes == 0) {
             continue;
         }
-        made.push_back({to_string(static_cast<Link>(link)), sum.calls, planned_[link] * steps_ - spared[link],
-                        sum.moved_bytes, steps_,
+        made.push_back({to_string(static_cast<Link>(link)), sum.calls,
+                        planned_[link] * steps_ - spared[link] + redone[link], sum.moved_bytes, steps_,
                         1e-9 * static_cast<double>(sum.busy_ns - sum.excluded_busy_ns),
-                        sum.moved_bytes - sum.excluded_bytes, spared[link]});
+                        sum.moved_bytes - sum.excluded_bytes, spared[link], redone[link]});
     }
     return made;
 }

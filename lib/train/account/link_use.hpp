@@ -16,14 +16,16 @@ namespace ziggurat::train {
 
 /// Use of one link of one rank over all steps of a run.
 struct LinkUse {
-    std::string link;                ///< name of its lane, such as `nvme_read`
-    std::int64_t calls = 0;          ///< completed ops
-    std::int64_t planned_bytes = 0;  ///< of `steps` steps, minus the bytes that the first steps skipped
-    std::int64_t moved_bytes = 0;    ///< counted when they were copied or submitted to a disk
+    std::string link;        ///< name of its lane, such as `nvme_read`
+    std::int64_t calls = 0;  ///< completed ops
+    /// Planned bytes of `steps` steps, minus those that the first steps skipped, with repeated updates.
+    std::int64_t planned_bytes = 0;
+    std::int64_t moved_bytes = 0;  ///< counted when they were copied or submitted to a disk
     std::int64_t steps = 0;
     double busy_seconds = 0;         ///< with at least one op running, without the first steps
     std::int64_t timed_bytes = 0;    ///< moved in those seconds
     std::int64_t skipped_bytes = 0;  ///< of the first steps, which do not read zeros
+    std::int64_t redone_bytes = 0;   ///< planned for updates that were repeated: ops with a predicate
 };
 
 /// Adds the moved and the planned bytes of `uses` to sums by link.
@@ -40,7 +42,11 @@ class LinkCount {
     using BytesMoved = std::function<std::int64_t(schedule::OpId op)>;
 
     /// \param skipped_bytes  returns the planned bytes that an op skipped since it was bound; empty: none
-    LinkCount(const schedule::Program& program, BytesMoved bytes_moved, BytesMoved skipped_bytes = {});
+    /// \param times_run      returns the number of steps in which an op with a predicate ran; empty: none
+    LinkCount(const schedule::Program& program,
+              BytesMoved bytes_moved,
+              BytesMoved skipped_bytes = {},
+              std::function<std::int64_t(schedule::OpId op)> times_run = {});
 
     /// Counts the executor's records.
     ///
@@ -74,7 +80,8 @@ class LinkCount {
     struct Source {
         schedule::OpId op = -1;
         std::size_t link = 0;
-        std::int64_t seen = 0;  ///< its bytes that are in the sum
+        std::int64_t seen = 0;          ///< its bytes that are in the sum
+        std::int64_t redone_bytes = 0;  ///< bytes of one run of an op with a predicate; otherwise 0
     };
 
     void count_bytes();
@@ -82,6 +89,7 @@ class LinkCount {
     void count_idle_waits();
 
     BytesMoved bytes_moved_, bytes_spared_;
+    std::function<std::int64_t(schedule::OpId op)> times_run_;
     std::array<Sum, schedule::num_links> sums_{};
     std::vector<Source> sources_;   ///< ops that move bytes
     std::vector<int> link_of_op_;   ///< -1: the op moves no bytes

@@ -33,6 +33,7 @@ std::string rank_lines(std::span<const AccountRecord> ranks) {
         for (const auto& use : record.links) {
             field_if_any(line, use.link + "_B", use.moved_bytes);
             field_if_any(line, "skipped_" + use.link + "_B", use.skipped_bytes);
+            field_if_any(line, "redone_" + use.link + "_B", use.redone_bytes);
         }
         for (std::size_t t = 0; t < spec::tier_names.size(); ++t) {
             line.field(fmt::format("{}_B", spec::tier_names[t]), record.memory.reserved[t]);

@@ -38,7 +38,8 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
                [&assembly](schedule::OpId op) { return assembly.bytes_moved(op); }},
       links_{assembly.train_executor().program(),
              [&assembly](schedule::OpId op) { return assembly.bytes_moved(op); },
-             [&assembly](schedule::OpId op) { return assembly.skipped_bytes(op); }},
+             [&assembly](schedule::OpId op) { return assembly.skipped_bytes(op); },
+             [&assembly](schedule::OpId op) { return assembly.times_run(op); }},
       bottleneck_facts_{bottleneck_facts(spec, assembly.train_executor().program())} {
     plan_of_all_ranks();
     if (spec.run.trace) {

@@ -99,9 +99,11 @@ Action bind_update_as(const StateContext& context, const Op& op) {
                 }
                 if (!undo.empty()) {
                     const auto before = run_of<float>(context, *undo[i], run);
-                    const auto elements = before.size() / 3;
-                    piece.undo = {before.part(at, size), before.part(elements + at, size),
-                                  before.part(2 * elements + at, size)};
+                    const auto vectors = static_cast<std::size_t>(before.size() / held.size());
+                    ZG_EXPECTS(vectors <= piece.undo.size());
+                    for (std::size_t v = 0; v < vectors; ++v) {
+                        piece.undo[v] = before.part(static_cast<std::int64_t>(v) * held.size() + at, size);
+                    }
                 }
                 pieces.push_back(piece);
             }
@@ -120,12 +122,9 @@ Action bind_update_as(const StateContext& context, const Op& op) {
         }};
     }
     if (!undone.empty()) {
-        const auto& held = buffer_of(context, *inputs.front());
-        ZG_EXPECTS(held.tier == spec::Tier::host);
-        const auto* on_host = context.memory.span<kernels::StepInputs>(held).data();
-        return {.run = [pieces = std::move(pieces), adamw, on_host, &stream = context.stream] {
+        return {.run = [pieces = std::move(pieces), adamw, step, &stream = context.stream] {
             for (const auto& piece : pieces) {
-                commit(stream, adamw, *on_host, piece);
+                redo(stream, adamw, step, piece);
             }
         }};
     }

@@ -1,8 +1,10 @@
 #include "train/ops/bind_transfers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -46,9 +48,13 @@ struct PageRange {
     bool is_moment = false;
 };
 
+/// Returns the ranges of a read or a write.
+///
+/// \param slot  of buffers on NVMe that have two slots
 std::vector<PageRange> page_ranges(const schedule::Program& program,
                                    const schedule::Op& op,
-                                   const state::TierMemory& memory) {
+                                   const state::TierMemory& memory,
+                                   int slot) {
     std::vector<PageRange> found;
     for (std::size_t i = 0; i < op.reads.size(); ++i) {
         const auto& on_disk = op.kind == OpKind::read ? op.reads[i] : op.writes[i];
@@ -58,7 +64,8 @@ std::vector<PageRange> page_ranges(const schedule::Program& program,
         ZG_EXPECTS(on_disk.runs.size() == in_memory.runs.size());
         for (std::size_t r = 0; r < on_disk.runs.size(); ++r) {
             ZG_EXPECTS(on_disk.runs[r].bytes == in_memory.runs[r].bytes);
-            found.push_back({disk.offset + on_disk.runs[r].offset, round_up_to_page(on_disk.runs[r].bytes),
+            found.push_back({offset_of_slot(disk, slot) + on_disk.runs[r].offset,
+                             round_up_to_page(on_disk.runs[r].bytes),
                              memory.at(buffer_of(program, in_memory)) + in_memory.runs[r].offset, is_moment});
         }
     }
@@ -76,6 +83,41 @@ Action action_of(storage::TransferThread& thread, int transfer) {
             .poll = [&thread, transfer] { return thread.is_done(transfer); },
             .bytes_moved = [&thread, transfer] { return thread.bytes_given(transfer); },
             .ended_ns = [&thread, transfer] { return thread.ended_ns(transfer); }};
+}
+
+bool has_two_slots(const schedule::Program& program, const schedule::Op& op) {
+    const auto& on_disk = op.kind == OpKind::read ? op.reads : op.writes;
+    return std::ranges::any_of(on_disk, [&](const schedule::Operand& operand) {
+        return buffer_of(program, operand).second_slot >= 0;
+    });
+}
+
+/// Returns the action that is one of `of_slots` in each step.
+///
+/// \param first  slot that the op uses in even steps
+Action in_turn(std::array<Action, 2> of_slots, int first) {
+    struct InTurn {
+        std::array<Action, 2> of_slots;
+        std::size_t current = 0;
+    };
+    auto both = std::make_shared<InTurn>(InTurn{std::move(of_slots)});
+    const auto sum = [both](std::function<std::int64_t()> Action::*count) {
+        std::int64_t all = 0;
+        for (const auto& action : both->of_slots) {
+            all += action.*count ? (action.*count)() : 0;
+        }
+        return all;
+    };
+    const auto current = [both]() -> const Action& { return both->of_slots[both->current]; };
+    return {.start = [current] { current().start(); },
+            .poll = [current] { return current().poll(); },
+            .bytes_moved = [sum] { return sum(&Action::bytes_moved); },
+            .skipped_bytes = [sum] { return sum(&Action::skipped_bytes); },
+            .ended_ns = [current] { return current().ended_ns(); },
+            .before_step =
+                [both, first](std::int64_t step) {
+                    both->current = static_cast<std::size_t>(first ^ schedule::slot_read_in(step));
+                }};
 }
 
 }  // namespace
@@ -167,13 +209,19 @@ std::vector<NvmePathStats> NvmeLanes::path_uses() const {
 
 Action NvmeLanes::bind(const schedule::Program& program, const schedule::Op& op) {
     ZG_EXPECTS(op.reads.size() == op.writes.size());
-    return op.kind == OpKind::read ? bind_read(program, op) : bind_write(program, op);
+    const auto in_slot = [&](int slot) {
+        return op.kind == OpKind::read ? bind_read(program, op, slot) : bind_write(program, op, slot);
+    };
+    if (!has_two_slots(program, op)) {
+        return in_slot(0);
+    }
+    return in_turn({in_slot(0), in_slot(1)}, op.kind == OpKind::read ? 0 : 1);
 }
 
-Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op& op) {
+Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op& op, int slot) {
     std::vector<FileSegment> all, others;
     std::vector<PageRange> moments;
-    for (const auto& pages : page_ranges(program, op, memory_)) {
+    for (const auto& pages : page_ranges(program, op, memory_, slot)) {
         const auto segments =
             memory_.nvme()->segments(TransferKind::read, pages.offset_bytes, pages.memory, pages.bytes);
         append(all, segments);
@@ -203,10 +251,10 @@ Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op
             .ended_ns = [read] { return read->ended_ns(); }};
 }
 
-Action NvmeLanes::bind_write(const schedule::Program& program, const schedule::Op& op) {
+Action NvmeLanes::bind_write(const schedule::Program& program, const schedule::Op& op, int slot) {
     ZG_EXPECTS(op.kind == OpKind::write);
     std::vector<FileSegment> segments;
-    const auto all = page_ranges(program, op, memory_);
+    const auto all = page_ranges(program, op, memory_, slot);
     for (const auto& pages : all) {
         append(segments,
                memory_.nvme()->segments(TransferKind::write, pages.offset_bytes, pages.memory, pages.bytes));

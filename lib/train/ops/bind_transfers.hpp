@@ -31,7 +31,7 @@ class NvmeLanes {
     /// Binds a read or a write op.
     ///
     /// It transfers whole pages, including the bytes after the end of a buffer. A read skips moments that
-    /// were never written: they are zero.
+    /// were never written: they are zero. Of buffers with two slots, the step selects one.
     Action bind(const schedule::Program& program, const schedule::Op& op);
     /// Returns the bytes that each path has transferred so far, in the order of the paths.
     std::vector<NvmePathStats> path_uses() const;
@@ -43,8 +43,8 @@ class NvmeLanes {
   private:
     class ReadWithMoments;
 
-    Action bind_read(const schedule::Program& program, const schedule::Op& op);
-    Action bind_write(const schedule::Program& program, const schedule::Op& op);
+    Action bind_read(const schedule::Program& program, const schedule::Op& op, int slot);
+    Action bind_write(const schedule::Program& program, const schedule::Op& op, int slot);
 
     const state::TierMemory& memory_;
     std::vector<std::unique_ptr<ReadWithMoments>> with_moments_;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "device/stream.hpp"
@@ -12,12 +14,9 @@ namespace ziggurat::train {
 
 using kernels::VectorAddress;
 
-/// Master weights and moments before a speculative update.
-struct UndoVectors {
-    VectorAddress<float> master;
-    VectorAddress<float> first_moment;
-    VectorAddress<float> second_moment;
-};
+/// State that an update changes, in the order in which a speculative update keeps it.
+inline constexpr std::size_t num_updated_vectors = 4;
+using UpdatedVectors = std::array<VectorAddress<float>, num_updated_vectors>;
 
 /// A range of one parameter group within one range of the chunk, in all state kinds.
 template <class T, class G>
@@ -29,7 +28,11 @@ struct UpdatePiece {
     VectorAddress<float> second_moment;
     VectorAddress<T> parameters;
     VectorAddress<float> average;  ///< empty: no average
-    UndoVectors undo;              ///< empty for a whole update
+    /// State before a speculative update; empty vectors are kept in another slot, or not at all.
+    UpdatedVectors undo;
+
+    /// Returns master weights, moments and average.
+    UpdatedVectors updated() const { return {master, first_moment, second_moment, average}; }
 };
 
 using StepAddress = kernels::ObjectAddress<const kernels::StepInputs>;
@@ -58,13 +61,16 @@ UpdatePiece<T, G> part_of(const UpdatePiece<T, G>& piece, std::int64_t begin, st
     part.gradient = piece.gradient.part(begin, size);
     part.first_moment = piece.first_moment.part(begin, size);
     part.second_moment = piece.second_moment.part(begin, size);
-    part.undo = {piece.undo.master.part(begin, size), piece.undo.first_moment.part(begin, size),
-                 piece.undo.second_moment.part(begin, size)};
+    if (!piece.parameters.empty()) {
+        part.parameters = piece.parameters.part(begin, size);
+    }
+    if (!piece.average.empty()) {
+        part.average = piece.average.part(begin, size);
+    }
+    for (auto& vector : part.undo) {
+        vector = vector.empty() ? vector : vector.part(begin, size);
+    }
     return part;
-}
-
-inline void copy_state(const device::Stream& stream, VectorAddress<float> from, VectorAddress<float> to) {
-    kernels::convert<float, float>(stream, from, to);
 }
 
 /// Keeps the state of a piece and updates it, block by block, so that the update finds it in the cache.
@@ -76,31 +82,28 @@ void speculate(const device::Stream& stream,
     constexpr std::int64_t block = 1 << 15;
     for (std::int64_t begin = 0; begin < piece.master.size(); begin += block) {
         const auto part = part_of(piece, begin, std::min(block, piece.master.size() - begin));
-        copy_state(stream, part.master, part.undo.master);
-        copy_state(stream, part.first_moment, part.undo.first_moment);
-        copy_state(stream, part.second_moment, part.undo.second_moment);
+        for (std::size_t i = 0; i < num_updated_vectors; ++i) {
+            if (!part.undo[i].empty()) {
+                kernels::convert<float, float>(stream, part.updated()[i], part.undo[i]);
+            }
+        }
         update(stream, adamw, step, part);
+        average(stream, step, part);
     }
 }
 
-/// Publishes a piece; takes it back first, and repeats its update, if the assumption was wrong.
-///
-/// On the host only, because it reads `inputs`, the step's inputs, when the op runs.
+/// Takes a piece back to the state before its speculative update, and repeats the update.
 template <class T, class G>
-void commit(const device::Stream& stream,
-            const kernels::AdamW& adamw,
-            const kernels::StepInputs& inputs,
-            const UpdatePiece<T, G>& piece) {
-    const StepAddress step{&inputs};
-    const bool is_right = inputs.skip == 0 && inputs.gradient_scale == 1;
-    if (!is_right) {
-        copy_state(stream, piece.undo.master, piece.master);
-        copy_state(stream, piece.undo.first_moment, piece.first_moment);
-        copy_state(stream, piece.undo.second_moment, piece.second_moment);
-        update(stream, adamw, step, piece);
-    } else if (!piece.parameters.empty()) {
-        kernels::convert<float, T>(stream, piece.master, piece.parameters);
+void redo(const device::Stream& stream,
+          const kernels::AdamW& adamw,
+          const StepAddress& step,
+          const UpdatePiece<T, G>& piece) {
+    for (std::size_t i = 0; i < num_updated_vectors; ++i) {
+        if (!piece.undo[i].empty()) {
+            kernels::convert<float, float>(stream, piece.undo[i], piece.updated()[i]);
+        }
     }
+    update(stream, adamw, step, piece);
     average(stream, step, piece);
 }
 

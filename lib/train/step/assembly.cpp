@@ -168,6 +168,10 @@ std::int64_t Assembly::skipped_bytes(schedule::OpId op) const {
     return parts_->train_executor.skipped_bytes(op);
 }
 
+std::int64_t Assembly::times_run(schedule::OpId op) const {
+    return parts_->train_executor.times_run(op);
+}
+
 schedule::BytesByPurpose Assembly::bytes_moved() const {
     schedule::BytesByPurpose moved{};
     for (std::size_t i = 0; i < parts_->train.ops.size(); ++i) {

@@ -166,6 +166,8 @@ class Assembly {
     ///
     /// These are moments before the first update.
     std::int64_t skipped_bytes(schedule::OpId op) const;
+    /// Returns the number of steps in which an op of the trainer has run; see Executor::times_run.
+    std::int64_t times_run(schedule::OpId op) const;
     /// Returns the bytes that all collectives of the trainer have moved.
     ///
     /// After train_executor().finish(), this is the number of steps times schedule::bytes_sent_by_purpose of
@@ -174,7 +176,7 @@ class Assembly {
     /// Returns the bytes that all ops of the trainer have moved between tiers.
     ///
     /// After train_executor().finish(), this is the number of steps times schedule::bytes_by_link of its
-    /// program, minus skipped_bytes().
+    /// program, minus skipped_bytes(), plus those of ops with a predicate each time that they ran.
     schedule::BytesByLink bytes_by_link() const;
     /// Sets the values of one tensor, in master weights and in parameters.
     ///

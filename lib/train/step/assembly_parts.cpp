@@ -188,6 +188,11 @@ std::vector<Action> Assembly::Parts::actions(const Program& program,
     made.reserve(program.ops.size());
     for (const auto& op : program.ops) {
         made.push_back(host_work.applied_to(program, op, action(program, op, groups, probe)));
+        if (op.predicate) {
+            const auto& flags =
+                memory.span<kernels::StepInputs>(program.buffer(op.predicate->buffer)).front();
+            made.back().predicate = [&flags] { return flags.redoes_updates != 0; };
+        }
     }
     layer_throttle.hold_layers(program, streams.of(program), made);
     return made;

@@ -63,6 +63,8 @@ Executor::Executor(const schedule::Program& program,
       completed_(program.ops.size(), 0),
       issued_(program.ops.size(), 0),
       ended_ns_(program.ops.size()),
+      times_skipped_(program.ops.size(), 0),
+      is_skipped_(program.ops.size(), 0),
       num_exceptions_{std::uncaught_exceptions()} {
     ZG_EXPECTS(actions_.size() == program.ops.size());
     ZG_EXPECTS(streams.empty() || streams.size() == lanes_.size());

@@ -113,6 +113,8 @@ class Executor final : public comm::BackgroundWork {
     std::int64_t bytes_moved(schedule::OpId op) const;
     /// Returns the bytes of the program that `op` has skipped.
     std::int64_t skipped_bytes(schedule::OpId op) const;
+    /// Returns the number of steps in which `op` was done; without those in which its predicate was false.
+    std::int64_t times_run(schedule::OpId op) const { return completed_[op] - times_skipped_[op]; }
     std::int64_t steps_begun() const noexcept { return steps_begun_; }
     /// Returns the records of the last run_step or finish, and of the time between it and the one before.
     ///
@@ -221,6 +223,9 @@ class Executor final : public comm::BackgroundWork {
     /// Advances a lane whose ops end in any order.
     bool advance_in_any_order(LaneState& lane);
     void set_running(LaneState& lane, std::size_t index);
+    /// Returns true if the op runs in `step`; its dependencies are met. Records the decision until it is
+    /// done.
+    bool decide(schedule::OpId op, std::int64_t step);
 
     /// Returns the time at which `op` of `step` was done. \pre it is done
     std::int64_t end_of(schedule::OpId op, std::int64_t step) const;
@@ -300,8 +305,10 @@ class Executor final : public comm::BackgroundWork {
     IndexedVector<schedule::OpId, std::int64_t> issued_;  ///< number of steps in which it is issued or done
     IndexedVector<schedule::OpId, std::array<std::int64_t, 2>> ended_ns_;  ///< end time in even and odd steps
     IndexedVector<schedule::OpId, OpEvents> events_;                       ///< events of its last execution
-    std::optional<device::Event> first_event_;  ///< event before all ops of an asynchronous stream
-    std::int64_t num_late_ = 0;                 ///< running ops on lanes of asynchronous streams
+    IndexedVector<schedule::OpId, std::int64_t> times_skipped_;  ///< by op: steps with a false predicate
+    IndexedVector<schedule::OpId, char> is_skipped_;  ///< by op: in flight, and its predicate is false
+    std::optional<device::Event> first_event_;        ///< event before all ops of an asynchronous stream
+    std::int64_t num_late_ = 0;                       ///< running ops on lanes of asynchronous streams
     std::vector<LaneRecord> records_;
     std::int64_t steps_begun_ = 0;
     std::int64_t step_began_ns_ = 0;

@@ -68,7 +68,19 @@ auto Executor::do_for(schedule::OpId op, const Work& work) {
 }
 
 bool Executor::poll(schedule::OpId op) {
-    return do_for(op, actions_[op].poll);
+    return is_skipped_[op] != 0 || do_for(op, actions_[op].poll);
+}
+
+bool Executor::decide(schedule::OpId op, std::int64_t step) {
+    const auto& action = actions_[op];
+    is_skipped_[op] = action.predicate && !action.predicate() ? 1 : 0;
+    if (is_skipped_[op] != 0) {
+        return false;
+    }
+    if (action.before_step) {
+        action.before_step(step);
+    }
+    return true;
 }
 
 bool Executor::issue_next(LaneState& lane) {
@@ -108,7 +120,8 @@ bool Executor::issue(LaneState& lane, const Place& position, bool is_left_out) {
         }
         begin.record(lane.stream);
     }
-    if (!is_left_out && action.may_begin && !action.may_begin()) {
+    const bool runs = !is_left_out && (was_held || decide(op, position.step));
+    if (runs && action.may_begin && !action.may_begin()) {
         lane.is_held[index] = 1;
         return false;
     }
@@ -117,7 +130,7 @@ bool Executor::issue(LaneState& lane, const Place& position, bool is_left_out) {
         context_.begin_activity(issued.label, begin_ns);
     }
     const device::ScopedWait wait{watch, issued.label};
-    if (!is_left_out) {
+    if (runs) {
         action.run();
     }
     end.record(lane.stream);
@@ -196,6 +209,9 @@ bool Executor::start(LaneState& lane, std::size_t index, std::int64_t step) {
     const bool has_started = do_for(op, [&] {
         if (lane.is_held[index] == 0) {
             note_start(lane, index, step, monotonic_ns(), lane.max_running);
+            if (!decide(op, step)) {
+                return true;
+            }
         }
         if (action.may_begin && !action.may_begin()) {
             lane.is_held[index] = 1;

@@ -59,13 +59,16 @@ void Executor::complete(LaneState& lane, std::size_t index, std::int64_t now_ns)
     const auto& start = lane.starts[index];
     const auto step = index < lane.next ? lane.step + 1 : lane.step;
     auto end_ns = now_ns;
-    if (action.is_asynchronous()) {
+    const bool was_skipped = is_skipped_[op] != 0;
+    if (action.is_asynchronous() && !was_skipped) {
         if (action.began_ns && lane.is_held[index] == 0) {
             note_start(lane, index, step, std::clamp(action.began_ns(), start.begin_ns, now_ns), 1);
         }
         end_ns = action.ended_ns ? std::clamp(action.ended_ns(), start.begin_ns, now_ns) : now_ns;
     }
     issued_[number] = ++completed_[number];
+    times_skipped_[op] += was_skipped ? 1 : 0;
+    is_skipped_[op] = 0;
     ended_ns_[number][step & 1] = end_ns;
     if (times_ != nullptr) {
         times_->ended(op, step, end_ns);
@@ -90,7 +93,7 @@ void Executor::complete(LaneState& lane, std::size_t index, std::int64_t now_ns)
     if (lane.stream.is_late() && --num_late_ == 0 && node_ != nullptr) {
         node_->polling_ended();
     }
-    if (action.when_done) {
+    if (action.when_done && !was_skipped) {
         action.when_done();
     }
 }

@@ -45,9 +45,7 @@ void StepEnd::split_losses(std::vector<SourceLoss> sources,
     source_of_ = std::move(source_of);
 }
 
-Action StepEnd::bind(const schedule::Program& program,
-                     const schedule::Op& op,
-                     const state::TierMemory& memory) {
+Action StepEnd::bind(const schedule::Program& program, const schedule::Op& op, state::TierMemory& memory) {
     ZG_EXPECTS(inputs_ == nullptr);
     for (const auto& read : op.reads) {
         const auto& buffer = program.buffer(read.buffer);
@@ -72,11 +70,11 @@ Action StepEnd::bind(const schedule::Program& program,
     }
     return {.start = [this] { start(); },
             .poll =
-                [this] {
+                [this, &memory] {
                     if (!sum_.poll()) {
                         return false;
                     }
-                    finish();
+                    finish(memory);
                     return true;
                 }};
 }
@@ -151,7 +149,8 @@ void StepEnd::split(const Microbatch& microbatch) {
     }
 }
 
-void StepEnd::finish() {
+void StepEnd::finish(state::TierMemory& memory) {
+    memory.switch_slots();
     const auto words = sum_.words();
     const ExactSum all_squares = sum_of_words(words);
     const ExactSum all_losses = sum_of_words(words.subspan(limbs));
@@ -190,6 +189,7 @@ void StepEnd::finish() {
         of_updates.gradient_scale = optim::clip_factor(optimizer_, outcome_.grad_norm);
     }
     of_updates.skip = outcome_.is_skipped || outcome_.is_abandoned ? 1 : 0;
+    of_updates.redoes_updates = of_updates.skip != 0 || of_updates.gradient_scale != 1 ? 1 : 0;
 }
 
 }  // namespace ziggurat::train

@@ -63,7 +63,9 @@ class StepEnd {
     /// The op adds the exact sums of squares and the losses that it reads, and reduces them over all ranks.
     /// It then writes the inputs of the step, with clip factor and skip flag, for the updates; an op that
     /// follows the updates does not. All operands are on the host.
-    Action bind(const schedule::Program& program, const schedule::Op& op, const state::TierMemory& memory);
+    ///
+    /// Each step switches the slots of `memory`.
+    Action bind(const schedule::Program& program, const schedule::Op& op, state::TierMemory& memory);
     const StepOutcome& outcome() const noexcept { return outcome_; }
     /// Returns the number of steps whose all-reduce this rank has started. Later requests go into the next.
     std::int64_t num_started() const noexcept { return num_started_; }
@@ -81,7 +83,7 @@ class StepEnd {
     static constexpr int words_of_source = ExactSum::num_limbs + 1;
 
     void start();
-    void finish();
+    void finish(state::TierMemory& memory);
     /// Adds the losses and rewards of pairs; splits losses by source.
     void add_pairs(const Microbatch& microbatch, ExactSum& losses, ExactRewards& rewards);
     /// Adds the losses of each sample to those of its source.

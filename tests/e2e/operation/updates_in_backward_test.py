@@ -6,6 +6,7 @@
 The norm of the step is not known then: clipping is by the norm of the last step, which a checkpoint keeps.
 """
 
+import json
 import pathlib
 import signal
 import sys
@@ -26,6 +27,12 @@ NVME = ["tiers.nvme.paths=[.]", "tiers.home.optimizer=nvme", "tiers.home.gradien
 
 def final_hash(run):
     return [row for row in trainings.events(run) if row["event"] == "end"][-1]["weights_hash"]
+
+
+def redone_bytes(run):
+    """Bytes read from NVMe for updates that were repeated, by rank; none if the run did not end well."""
+    rows = run / "ranks.jsonl"
+    return [json.loads(line).get("redone_nvme_read_B", 0) for line in rows.read_text().splitlines()] if rows.exists() else []
 
 
 def same_bits_in_every_tier(chosen):
@@ -63,6 +70,32 @@ def a_speculation_has_the_bits_of_global_clipping(chosen):
         counts = skipped.pop()
         expect((counts[-1] > 0) == (name == "not_finite") and counts[1] == 0, f"{name}: skipped {counts}")
     say("updates that are undone or repeated give the bits of global clipping")
+
+
+def a_speculation_on_nvme_has_the_bits_of_global_clipping(chosen):
+    place = Place(chosen, "slots")
+    each = "sharding.reduce=each_microbatch"  # one order of sums
+    # With norm 0.3 all steps are clipped, with 1e9 none: updates are repeated in each step, or in none.
+    for name, code, *more in (("clipped", 0, "optimizer.clip.norm=0.3"), ("kept", 0, "optimizer.clip.norm=1.0e9"),
+                              ("not_finite", 5, "optimizer.clip.norm=0.3", *UNSTABLE)):
+        place.train(f"{name}_global", 2, *COMMON, *more, "optimizer.clip.policy=global", each, code=code)
+        for kind, *settings in (("zero2", "sharding.zero=2"), ("zero3", "sharding.zero=3", "train.micro_batch=5"),
+                                ("fp32", "sharding.zero=3", "precision.compute=fp32", "tiers.home.parameters=nvme"),
+                                ("shares", "sharding.zero=1", "tiers.home.optimizer={device: 20%, host: 30%, nvme: rest}")):
+            run = f"{name}_{kind}"
+            if kind == "fp32":
+                place.train(f"{run}_global", 2, *COMMON, *more, "optimizer.clip.policy=global", "precision.compute=fp32", each, code=code)
+            place.train(run, 2, *COMMON, *more, IN_BACKWARD, *NVME, "optimizer.clip.policy=speculate", each, *settings, code=code)
+            place.inspect(run, "--diff", f"{run}_global" if kind == "fp32" else f"{name}_global")
+            redone = redone_bytes(place.folder / run)
+            expect(code or (len(redone) == 2 and all((value > 0) == (name == "clipped") for value in redone)), f"{run}: redone {redone}")
+    # The checkpoint of step 3 is read after an odd number of steps, so from the second slot.
+    settings = [*COMMON, IN_BACKWARD, *NVME, "optimizer.clip={norm: 0.3, policy: speculate}", "sharding.zero=2"]
+    place.train("resumed", 2, *settings, "train.steps=3", "schedule={kind: constant, warmup: 0 steps}")
+    place.train("resumed", 2, *settings, "schedule={kind: constant, warmup: 0 steps}")
+    place.train("whole", 2, *settings, "schedule={kind: constant, warmup: 0 steps}")
+    expect(final_hash(place.folder / "resumed") == final_hash(place.folder / "whole"), "the resume changes the weights")
+    say("updates into second slots that are kept, repeated or undone give the bits of global clipping, with a resume")
 
 
 def a_resume_clips_by_the_norm_before_it(chosen):
@@ -111,5 +144,6 @@ def a_second_signal_waits_for_the_end_of_the_step(chosen):
 
 
 if __name__ == "__main__":
-    trainings.run_script(__doc__, same_bits_in_every_tier, a_speculation_has_the_bits_of_global_clipping, a_resume_clips_by_the_norm_before_it,
+    trainings.run_script(__doc__, same_bits_in_every_tier, a_speculation_has_the_bits_of_global_clipping,
+                         a_speculation_on_nvme_has_the_bits_of_global_clipping, a_resume_clips_by_the_norm_before_it,
                          a_step_that_is_not_finite_ends_the_run, a_second_signal_waits_for_the_end_of_the_step)

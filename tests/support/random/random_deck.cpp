@@ -181,25 +181,19 @@ std::string home(Draw& draw) {
 }
 
 /// Draws homes such that at least one kind of state is fully offloaded.
-/// Returns true if gradients or optimizer state are on NVMe, which `spares_nvme` excludes.
-bool draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draws draws, bool spares_nvme) {
+void draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draws draws, bool speculates) {
     const std::vector<std::string> kinds{"parameters", "gradients", "optimizer", "activations"};
     const auto away = draw.one_of<std::string>({"parameters", "gradients", "optimizer"});
     std::string homes;
-    bool updates_nvme = false;
     for (const auto& kind : kinds) {
         auto chosen = kind == away ? draw.one_of<std::string>({"host", "nvme"})
                       : draws == Draws::tiers_by_formula
                           ? draw.one_of<std::string>({"device", "host", "nvme"})
                           : home(draw);
-        if (spares_nvme && kind == "optimizer") {
-            chosen = draw.one_of<std::string>({"host", "{device: 30%, host: rest}"});
-        } else if (spares_nvme && kind == "gradients") {
-            chosen = draw.one_of<std::string>({"device", "host"});
+        if (speculates && kind == "optimizer" && chosen == "device") {
+            chosen = "{device: 30%, host: rest}";  // updates on the device are not speculative
         }
         homes += fmt::format("{}{}: {}", homes.empty() ? "" : ", ", kind, chosen);
-        updates_nvme = updates_nvme || (chosen.find("nvme") != std::string::npos &&
-                                        (kind == "gradients" || kind == "optimizer"));
     }
     deck.set("home", fmt::format("{{{}}}", homes));
     const bool has_nvme = homes.find("nvme") != std::string::npos;
@@ -209,7 +203,6 @@ bool draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draw
         deck.set("nvme",
                  fmt::format("{{paths: [\"{}\"], block: {}, queue_depth: {}}}", nvme_folder, block, depth));
     }
-    return updates_nvme;
 }
 
 /// Draws weights, or all of them, to be split into tiles.
@@ -225,16 +218,15 @@ void draw_tiles(Draw& draw, DeckText& deck) {
 }
 
 /// Time of updates, which restricts how gradients are clipped.
-enum class UpdateTime { after_backward, in_backward, in_backward_without_nvme };
+enum class UpdateTime { after_backward, in_backward, speculative };
 
 UpdateTime draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvme_folder, Draws draws) {
     if (draw.chance(0.7)) {
         deck.set("chunk", 256 * draw.between(1, 30));
     }
     const bool speculates = draws == Draws::tiers && draw.chance(0.3);
-    bool updates_nvme = false;
     if (!nvme_folder.empty()) {
-        updates_nvme = draw_homes(draw, deck, nvme_folder, draws, speculates);
+        draw_homes(draw, deck, nvme_folder, draws, speculates);
         if (draw.chance(0.4)) {
             draw_tiles(draw, deck);
         }
@@ -274,8 +266,8 @@ UpdateTime draw_movement(Draw& draw, DeckText& deck, int ranks, const std::strin
         deck.section("debug");
     }
     return !is_in_backward ? UpdateTime::after_backward
-           : updates_nvme  ? UpdateTime::in_backward
-                           : UpdateTime::in_backward_without_nvme;
+           : speculates    ? UpdateTime::speculative
+                           : UpdateTime::in_backward;
 }
 
 void draw_numerics(Draw& draw, DeckText& deck, UpdateTime updates) {
@@ -285,7 +277,7 @@ void draw_numerics(Draw& draw, DeckText& deck, UpdateTime updates) {
     }
     deck.section("precision");
     deck.set("lr", draw.one_of<std::string>({"1.0e-3", "1.0e-2"}));
-    if (updates == UpdateTime::in_backward_without_nvme && draw.chance(0.8)) {
+    if (updates == UpdateTime::speculative) {
         deck.set("clip", draw.one_of<std::string>(
                              {"{norm: 0.05, policy: speculate}", "{norm: 1.0, policy: speculate}"}));
     } else if (updates != UpdateTime::after_backward) {

@@ -339,10 +339,7 @@ spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& l
     }
     if (draw.chance(0.3)) {
         spec.overlap.optimizer_with_backward = true;
-        const bool can_speculate = !spec::is_any_stage(
-            spec, [](const spec::StageState& of) { return of.optimizer.nvme > 0 || of.gradients.nvme > 0; });
-        spec.optimizer.clip =
-            can_speculate && draw.chance(0.6) ? spec::ClipPolicy::global : spec::ClipPolicy::off;
+        spec.optimizer.clip = draw.chance(0.6) ? spec::ClipPolicy::global : spec::ClipPolicy::off;
     }
     if (spec.model.dropout == 0 && spec.parallel.context == 1 && spec.data.seq >= 8 && draw.chance(0.25)) {
         spec = with_pairs(spec, draw.chance(0.5) ? spec::ObjectiveKind::dpo : spec::ObjectiveKind::ipo);

@@ -148,5 +148,20 @@ TEST(PlannedTime, CountsEveryMicroBatchIfLinksBoundTheStep) {
     }
 }
 
+TEST(PlannedTime, OfAStepThatRepeatsItsUpdatesIsLonger) {
+    auto [name, spec] = Layout{"speculation", run_of("gpt2", 1, 1, 1, 4, 2)};
+    spec.tiers.nvme_paths = {"/nvme"};
+    spec.tiers.optimizer = spec.tiers.gradients = {0, 0, 1};
+    spec.optimizer.clip = spec::ClipPolicy::off;
+    spec.overlap.optimizer_with_backward = true;
+    const double unclipped = planned_time(spec, machine()).step_seconds;
+    EXPECT_EQ(redone_step_seconds(spec, machine()), 0) << "no update is speculative";
+
+    spec.optimizer.clip = spec::ClipPolicy::global;
+    const double usual = planned_time(spec, machine()).step_seconds;
+    EXPECT_LT(usual, 1.3 * unclipped) << "the second slot takes no time, except for writes of gradients";
+    EXPECT_GT(redone_step_seconds(spec, machine()), 1.1 * usual);
+}
+
 }  // namespace
 }  // namespace ziggurat::plan

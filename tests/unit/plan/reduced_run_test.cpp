@@ -49,6 +49,16 @@ TEST(ReducedRun, OfADeepModelIsNearTheWhole) {
     expect_no_less_than_the_whole(spec);
 }
 
+TEST(ReducedRun, KeepsTheStateBeforeSpeculativeUpdatesOfAllLayers) {
+    for (const auto& optimizer : {Home{0, 1, 0}, Home{0, 0, 1}, Home{0, 0.3, 0.7}}) {
+        auto spec = deep(400);
+        spec.overlap.optimizer_with_backward = true;
+        spec.optimizer.clip = spec::ClipPolicy::global;
+        spec.tiers.optimizer = optimizer;
+        expect_no_less_than_the_whole(spec);
+    }
+}
+
 TEST(ReducedRun, IsNotWhatARunIsRefusedBy) {
     auto spec = deep(280);
     spec.tiers.activations = Home{0, 1, 0};

@@ -135,6 +135,24 @@ TEST(CheckProgram, FindsAGroupOnTwoLanes) {
     EXPECT_EQ(kinds(check_program(program)), Kinds{FindingKind::malformed});
 }
 
+TEST(CheckProgram, FindsAPredicateThatOtherRanksNeedNotShare) {
+    auto program = handing_over();
+    Buffer flags;
+    flags.name = "flags";
+    flags.tier = spec::Tier::host;
+    flags.bytes = 64;
+    flags.offset = 0;
+    flags.lifetime = Lifetime::inputs;
+    program.arena_bytes[1] = 64;
+    const int b = program.add_buffer(flags);
+    program.ops[1].kind = OpKind::all_reduce;
+    program.ops[1].predicate = whole(program, b, Role::update_inputs);
+    EXPECT_TRUE(check_program(program).empty());
+
+    program.ops[1].predicate = whole(program, b, Role::losses);
+    EXPECT_EQ(kinds(check_program(program)), Kinds{FindingKind::malformed});
+}
+
 /// Returns one op on the lane of an engine, with an operand of one kind in `tier` and the rest correct.
 Program one_op(Engine engine, OpKind kind, spec::Tier reads, spec::Tier writes, Lifetime lifetime) {
     Program program;

@@ -190,6 +190,38 @@ TEST(Simulate, FindsAValueOfTheStepBefore) {
     EXPECT_TRUE(hand.finds(FindingKind::stale_read));
 }
 
+/// Adds a predicate that the trainer sets to the collective of a rank.
+void set_predicate(Hand& hand, int rank) {
+    auto& program = hand.of(rank);
+    const int flag = hand.buffer(rank, 16);
+    program.buffers[static_cast<std::size_t>(flag)].lifetime = Lifetime::inputs;
+    program.ops[1].predicate = whole(program, flag, Role::step_inputs);
+}
+
+TEST(Simulate, SkipsACollectiveOnAllMembersAlike) {
+    auto hand = summing(2);
+    set_predicate(hand, 0);
+    set_predicate(hand, 1);
+
+    EXPECT_EQ(hand.report(), "");
+}
+
+TEST(Simulate, FindsAPredicateThatOneMemberLacks) {
+    auto hand = summing(2);
+    set_predicate(hand, 1);
+
+    EXPECT_TRUE(hand.finds(FindingKind::collective_mismatch)) << hand.report();
+}
+
+TEST(Simulate, FindsAPredicateThatIsUsedBeforeItIsWritten) {
+    auto hand = summing(1);
+    auto& program = hand.of(0);
+    const int flag = hand.buffer(0, 16);
+    program.ops[1].predicate = whole(program, flag, Role::update_inputs);
+
+    EXPECT_TRUE(hand.finds(FindingKind::unwritten_read)) << hand.report();
+}
+
 TEST(Simulate, LetsOneRankAddPositionsBehindTilesThatAllSum) {
     auto spec = test::small_spec("gpt2");
     spec.parallel.tensor = spec.parallel.ranks = 2;

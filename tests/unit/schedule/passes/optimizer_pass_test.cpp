@@ -6,6 +6,7 @@
 #include <map>
 
 #include "schedule/build_program.hpp"
+#include "schedule/volumes/link_traffic.hpp"
 #include "tests/unit/schedule/program_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
@@ -205,20 +206,20 @@ TEST(OptimizerPass, GivesTheInputsToUpdatesInBackwardBeforeTheStep) {
     EXPECT_FALSE(first.waits_for_previous_step.empty()) << "the updates of the previous step read them";
 }
 
-TEST(OptimizerPass, SpeculatesInBackwardAndCommitsAfterTheNormIsKnown) {
+TEST(OptimizerPass, SpeculatesInBackwardAndRepeatsUpdatesAfterTheNormIsKnown) {
     auto spec = sharded(1, 1, 1);
     spec.precision.compute = spec::DType::bf16;
     spec.overlap.optimizer_with_backward = true;
     spec.tiers.optimizer = {0.5, 0.5, 0};
     const auto program = build_program(spec, 0, Variant::train);
     const auto end = test::index_of(program, "norm and clip factor");
-    std::map<std::pair<int, int>, int> speculative, commits, wholes;  // by chunk and unit: index
+    std::map<std::pair<int, int>, int> speculative, repeated, wholes;  // by chunk and unit: index
     for (OpId i = 0; i < program.ops.end_id(); ++i) {
         const auto& op = program.ops[i];
         if (op.kind == OpKind::update) {
-            (program.find_write(op, Role::undo) != nullptr  ? speculative
-             : program.find_read(op, Role::undo) != nullptr ? commits
-                                                            : wholes)[{
+            (program.find_write(op, Role::undo) != nullptr ? speculative
+             : op.predicate                                ? repeated
+                                                           : wholes)[{
                 op.chunk, program.buffers[of_role(op.writes, Role::first_moment).at(0).buffer].unit}] = i;
         }
     }
@@ -227,10 +228,14 @@ TEST(OptimizerPass, SpeculatesInBackwardAndCommitsAfterTheNormIsKnown) {
     for (const auto& [chunk, index] : speculative) {
         const auto& op = program.ops[OpId{index}];
         EXPECT_LT(index, end);
-        EXPECT_GT(commits.at(chunk), end);
+        EXPECT_GT(repeated.at(chunk), end);
         EXPECT_EQ(program.lanes[op.lane].engine, Engine::host_optimizer);
-        EXPECT_EQ(program.find_write(op, Role::parameters), nullptr);
-        EXPECT_NE(program.find_write(program.ops[OpId{commits.at(chunk)}], Role::parameters), nullptr);
+        const auto& redo = program.ops[OpId{repeated.at(chunk)}];
+        EXPECT_NE(program.find_write(op, Role::parameters), nullptr);
+        EXPECT_NE(program.find_write(redo, Role::parameters), nullptr);
+        EXPECT_NE(program.find_read(redo, Role::undo), nullptr);
+        EXPECT_EQ(program.find_read(redo, Role::first_moment), nullptr) << "the kept state replaces it";
+        EXPECT_EQ(redo.predicate->buffer, program.trainer_buffers.update_inputs);
         const auto masters = of_role(op.writes, Role::master);
         std::int64_t bytes = 0;
         for (const auto& master : masters) {
@@ -241,6 +246,53 @@ TEST(OptimizerPass, SpeculatesInBackwardAndCommitsAfterTheNormIsKnown) {
     for (const auto& [chunk, whole] : wholes) {
         EXPECT_GT(whole, end) << "state on the device is updated when the norm is known";
         EXPECT_FALSE(speculative.contains(chunk));
+    }
+}
+
+TEST(OptimizerPass, SpeculatesOnNvmeIntoTheSecondSlot) {
+    for (const auto compute : {spec::DType::bf16, spec::DType::f32}) {
+        auto spec = sharded(1, 1, 1);
+        spec.precision.compute = compute;
+        spec.overlap.optimizer_with_backward = true;
+        spec.train.micro_batches = 1;
+        spec.train.global_batch = 2;
+        spec.tiers.nvme_paths = {"/nvme"};
+        spec.tiers.optimizer = spec.tiers.gradients = {0, 0, 1};
+        const auto program = build_program(spec, 0, Variant::train);
+        const auto end = test::index_of(program, "norm and clip factor");
+        int reads = 0, repeated_reads = 0, repeated_gradients = 0;
+        for (OpId i = 0; i < program.ops.end_id(); ++i) {
+            const auto& op = program.ops[i];
+            EXPECT_TRUE(!op.predicate || i > end) << op.label;
+            // Parameters that are the master weights have one slot, so they are kept in memory.
+            EXPECT_EQ(op.kind == OpKind::update && compute == spec::DType::f32,
+                      program.find_read(op, Role::undo) != nullptr ||
+                          program.find_write(op, Role::undo) != nullptr);
+            for (const auto& read : op.reads) {
+                const auto& from = program.buffers[read.buffer];
+                if (op.kind == OpKind::read && from.state == StateKind::first_moment) {
+                    ++(op.predicate ? repeated_reads : reads);
+                    ASSERT_GE(from.second_slot, 0);
+                    EXPECT_EQ(program.buffers[from.second_slot].bytes, from.bytes);
+                    EXPECT_EQ(program.buffers[from.second_slot].offset, from.second_offset);
+                    EXPECT_EQ(program.buffers[from.second_slot].consumer, MemoryCategory::undo);
+                }
+                repeated_gradients +=
+                    op.kind == OpKind::read && op.predicate && from.state == StateKind::gradients ? 1 : 0;
+            }
+        }
+        EXPECT_GT(reads, 0);
+        EXPECT_EQ(reads, repeated_reads);
+        EXPECT_GT(repeated_gradients, 0) << "a repeated update fetches its gradient";
+        auto unclipped = spec;
+        unclipped.optimizer.clip = spec::ClipPolicy::off;
+        const auto normal = bytes_by_link(program);
+        const auto redone = bytes_of_redone_updates(program);
+        EXPECT_EQ(normal, bytes_by_link(build_program(unclipped, 0, Variant::train)));
+        const auto read = static_cast<std::size_t>(Link::nvme_read);
+        const auto write = static_cast<std::size_t>(Link::nvme_write);
+        EXPECT_GT(redone[read], redone[write]) << "state, and gradients, which are only read";
+        EXPECT_LT(redone[write], normal[write]);
     }
 }
 

@@ -97,7 +97,7 @@ TEST(GatherRecords, BringsEveryRankHome) {
                      .process_start = 7,
                      .process_step = 8,
                      .process_peak = 9};
-    record.links.push_back({.link = "nvme_read", .moved_bytes = 8, .skipped_bytes = 9});
+    record.links.push_back({.link = "nvme_read", .moved_bytes = 8, .skipped_bytes = 9, .redone_bytes = 10});
     const std::vector<AccountRecord> records = gather_records(record, [](const std::string& mine) {
         return std::vector{mine, mine};
     });
@@ -117,6 +117,7 @@ TEST(GatherRecords, BringsEveryRankHome) {
     EXPECT_EQ(records[1].memory.process_peak, 9);
     EXPECT_EQ(records[1].links[0].moved_bytes, 8);
     EXPECT_EQ(records[1].links[0].skipped_bytes, 9);
+    EXPECT_EQ(records[1].links[0].redone_bytes, 10);
 }
 
 TEST(AccountTable, HasMinimumMeanMaximumRestAndTotal) {

@@ -64,6 +64,21 @@ TEST(LinkCount, SetsCountedBesidePlanned) {
     EXPECT_EQ(at(all, Link::nvme_read), 8192);
 }
 
+TEST(LinkCount, PlansOpsWithAPredicateAsOftenAsTheyRan) {
+    auto program = some_program();
+    program.ops[1].predicate = schedule::Operand{0, schedule::Role::update_inputs, {{0, 8}}};
+    std::map<int, std::int64_t> moved{{0, 2 * 4096}, {1, 4096}, {2, 2 * 4096}, {3, 200}};
+    LinkCount count{program, [&](int op) { return moved[op]; }, {}, [](int op) { return op == 1 ? 1 : 2; }};
+    EXPECT_EQ(at(count.planned(), Link::nvme_read), 4096) << "most steps do not run it";
+    count.count({});
+    count.count({});
+
+    for (const auto& use : count.uses()) {
+        EXPECT_EQ(use.moved_bytes, use.planned_bytes) << use.link;
+        EXPECT_EQ(use.redone_bytes, use.link == "nvme_read" ? 4096 : 0);
+    }
+}
+
 /// Returns the records of a step that begins at `at` seconds.
 std::vector<LaneRecord> step_at(std::int64_t at) {
     const auto op = [&](int index, std::int64_t ready, std::int64_t begin, std::int64_t end) {

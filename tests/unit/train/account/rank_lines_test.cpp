@@ -13,7 +13,7 @@ TEST(RankLines, HaveTheBytesOfEachRank) {
     first.flows = {{.kind = "all_gather", .purpose = "parameters", .planned_bytes = 1, .moved_bytes = 10},
                    {.kind = "reduce_scatter", .purpose = "parameters", .planned_bytes = 1, .moved_bytes = 5},
                    {.kind = "send and receive", .purpose = "pipeline", .moved_bytes = 0}};
-    first.links = {{.link = "nvme_read", .moved_bytes = 20, .skipped_bytes = 3}};
+    first.links = {{.link = "nvme_read", .moved_bytes = 20, .skipped_bytes = 3, .redone_bytes = 4}};
     first.memory = {.reserved = {100, 200, 300},
                     .resident = {90, 180, 300},
                     .process_start = 20,
@@ -22,7 +22,7 @@ TEST(RankLines, HaveTheBytesOfEachRank) {
 
     EXPECT_EQ(
         rank_lines(std::vector{first, AccountRecord{}}),
-        R"({"rank":0,"steps":6,"sent_parameters_B":15,"nvme_read_B":20,"skipped_nvme_read_B":3,)"
+        R"({"rank":0,"steps":6,"sent_parameters_B":15,"nvme_read_B":20,"skipped_nvme_read_B":3,"redone_nvme_read_B":4,)"
         R"("device_B":100,"device_resident_B":90,"host_B":200,"host_resident_B":180,)"
         R"("nvme_B":300,"nvme_resident_B":300,"process_start_B":20,"process_step_B":30,"process_peak_B":40})"
         "\n"

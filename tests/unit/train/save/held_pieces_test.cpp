@@ -233,7 +233,6 @@ TEST(PassingRuns, HoldAllThatIsSavedFromNvmeOnceAndInOrder) {
         run.checkpoint = {};
         run.checkpoint.every = spec::Interval{.steps = 1};
         run.checkpoint.is_async = true;
-        run.optimizer.clip = spec::ClipPolicy::off;  // speculative updates are not on NVMe
         run.tiers.nvme_paths = {"/nvme"};
         run.tiers.optimizer = seed % 2 == 0 ? spec::Home{0, 0, 1} : spec::Home{0.25, 0.35, 0.4};
         const Rank rank{run, run.parallel.ranks - 1};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "schedule/place/derive_dependencies.hpp"
@@ -95,6 +96,46 @@ TEST(Executor, StartsAReadBeforeOneThatMustWait) {
 
     const std::string step = " start0 start2 end2 end0 start1 end1 run3 run4";
     EXPECT_EQ(rig.log, step + step);
+}
+
+TEST(Executor, SkipsOpsWhosePredicateIsFalse) {
+    Rig rig{4};
+    rig.add(Engine::compute, {}, {0});
+    rig.add(Engine::nvme_read, {}, {1}, 2);
+    rig.add(Engine::nvme_write, {1}, {2}, 2);
+    rig.add(Engine::compute, {2}, {3});
+    rig.add(Engine::compute, {3}, {});
+    bool is_set = false;
+    for (const int op : {1, 2, 3}) {
+        rig.program.ops[static_cast<std::size_t>(op)].predicate =
+            schedule::whole(rig.program, 0, schedule::Role::update_inputs);
+        rig.actions[static_cast<std::size_t>(op)].predicate = [&] {
+            EXPECT_NE(rig.log.find("run0"), std::string::npos) << "the flag is not written yet";
+            return is_set;
+        };
+        rig.actions[static_cast<std::size_t>(op)].before_step = [&](std::int64_t step) {
+            rig.log += " step" + std::to_string(step);
+        };
+        rig.actions[static_cast<std::size_t>(op)].when_done = [&, op] {
+            rig.log += " done" + std::to_string(op);
+        };
+    }
+    derive_dependencies(rig.program);
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
+
+    executor.run_step();
+    EXPECT_EQ(std::exchange(rig.log, {}), " run0 run4");
+    is_set = true;
+    executor.run_step();
+    EXPECT_EQ(std::exchange(rig.log, {}),
+              " run0 step1 start1 end1 done1 step1 start2 end2 done2 step1 run3 done3 run4");
+    is_set = false;
+    executor.run_step();
+
+    EXPECT_EQ(rig.log, " run0 run4");
+    EXPECT_EQ(executor.times_run(1), 1);
+    EXPECT_EQ(executor.times_run(3), 1);
+    EXPECT_EQ(executor.times_run(4), 3);
 }
 
 TEST(Executor, HoldsAReadBackWhoseMemoryIsStillInUse) {
