@@ -101,7 +101,10 @@ std::optional<schedule::BytesByLink> closed_forms(const spec::RunSpec& run,
     };
     auto activations =
         schedule::bytes_by_payload(program)[static_cast<std::size_t>(schedule::PayloadKind::activations)];
-    if (!program.is_by_layer) {  // by layer, inputs of layers return for forward and for backward
+    // A frozen embedding on the host sends its output to the device and gets no gradient back.
+    const bool is_one_way = run.tiers.embedding_on_host && !run.train.only.empty();
+    // By layer, inputs of layers return for forward and for backward.
+    if (!program.is_by_layer && !is_one_way) {
         at(activations, Link::host_to_device) = at(activations, Link::device_to_host);
         at(activations, Link::nvme_read) = at(activations, Link::nvme_write);
     }
