@@ -20,6 +20,7 @@
 #include "kernels/column_sum.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/context/head_exchange.hpp"
+#include "kernels/context/ring_attention.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
@@ -301,6 +302,44 @@ void add_attention(Calls& calls) {
     };
 }
 
+/// Adds calls of a ring of one rank, with two blocks of two positions.
+template <class T>
+void add_ring_attention(Calls& calls) {
+    constexpr AttentionShape shape{2, 4, 4, 2, 8, 1};
+    constexpr std::int64_t ring_rows = 8, qkv = 64, out = 32, kv = 32;
+    constexpr std::array<std::int64_t, 3> lse{2, 4, 4};
+    const auto round = layout::RingPlan{1, shape.seq, 0}.round(0, 0);
+    calls["pack_ring_keys"] = [=](Operands& use) {
+        pack_ring_keys<T>(use.stream, shape, use.matrix<T>(ring_rows, qkv), use.matrix<T>(ring_rows, kv));
+    };
+    calls["ring_attention_forward"] = [=](Operands& use) {
+        ring_attention_forward<T>(use.stream, shape, round, use.matrix<T>(ring_rows, qkv),
+                                  use.matrix<T>(ring_rows, kv), {}, use.dropout(shape.seq),
+                                  use.matrix<float>(ring_rows, out),
+                                  use.row<float>(4 * ring_rows).template reshaped<3>(lse),
+                                  use.matrix<T>(ring_rows, out), use.scratch());
+    };
+    calls["ring_attention_backward"] = [=](Operands& use) {
+        ring_attention_backward<T>(
+            use.stream, shape, round, use.matrix<T>(ring_rows, qkv), use.matrix<T>(ring_rows, kv), {}, {},
+            use.matrix<T>(ring_rows, out), use.matrix<T>(ring_rows, out),
+            use.row<float>(4 * ring_rows).template reshaped<3>(lse), Accumulate::no,
+            use.matrix<float>(ring_rows, out), use.matrix<float>(ring_rows, kv), use.scratch());
+    };
+    calls["join_ring_gradients"] = [=](Operands& use) {
+        join_ring_gradients<T>(use.stream, shape, use.matrix<float>(ring_rows, out),
+                               use.matrix<float>(ring_rows, kv), use.matrix<T>(ring_rows, qkv));
+    };
+}
+
+/// Kernels that refuse to run on GPUs.
+const std::set<std::string>& of_the_host_alone() {
+    static const std::set<std::string> names{
+        "fill_normal", "join_ring_gradients",     "pack_ring_keys",
+        "pack_weight", "ring_attention_backward", "ring_attention_forward"};
+    return names;
+}
+
 template <class T>
 void add_products(Calls& calls) {
     constexpr std::int64_t out = 24;
@@ -343,6 +382,7 @@ Calls all_calls() {
     add_embeddings<T>(calls);
     add_losses<T>(calls);
     add_attention<T>(calls);
+    add_ring_attention<T>(calls);
     add_products<T>(calls);
     return calls;
 }
@@ -407,7 +447,7 @@ TYPED_TEST(KernelOnALateDevice, RunsOnAGpuInItsMemory) {
             SCOPED_TRACE(name);
             const auto gpu = device::cuda::make_device(0, nullptr);
             Operands late{*gpu};
-            if (name == "fill_normal" || name == "pack_weight") {
+            if (of_the_host_alone().contains(name)) {
                 EXPECT_THROW(call(late), Error) << "of the host alone";
                 continue;
             }

@@ -60,8 +60,11 @@ class LateOperands {
                 .inputs = inputs()};
     }
     kernels::ObjectAddress<const kernels::StepInputs> inputs() {
-        return put(std::vector<kernels::StepInputs>{{.step = 9, .learning_rate = 0.01f, .loss_scale = 0.25f}})
-            .only();
+        std::vector<kernels::StepInputs> made(1);  // zeroes the padding, too, which contents() has
+        made.front().step = 9;
+        made.front().learning_rate = 0.01f;
+        made.front().loss_scale = 0.25f;
+        return put(made).only();
     }
     /// Keeps an object that a kernel uses until the stream is done.
     template <class Object>
