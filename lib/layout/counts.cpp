@@ -114,6 +114,9 @@ StateBytes count_state_bytes(const spec::RunSpec& run) {
                                         spec::element_bytes(type_of(kind, run.precision)) /
                                         shard_degree(kind, spans);
     }
+    if (run.tiers.reuse) {
+        bytes.gradients = 0;  // they take the memory of the parameters
+    }
     return bytes;
 }
 

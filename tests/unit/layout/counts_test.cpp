@@ -108,6 +108,12 @@ TEST(CountStateBytes, AddsUpTheTypesOfAllKinds) {
 
     run.precision.compute = spec::DType::bf16;
     EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (2 + 4 + 12));
+
+    run.precision.gradient = spec::DType::bf16;
+    EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (2 + 2 + 12));
+
+    run.tiers.reuse = true;  // gradients take the memory of parameters
+    EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (2 + 12));
 }
 
 TEST(CountStateBytes, SharesEachKindOverItsShardDegree) {
