@@ -10,6 +10,7 @@
 #   tiers         steps with all state on NVMe beside the floor of their parts; orders of micro-batches  12 min
 #   context       steps of two ranks that share sequences of 8192, with two that have their own   4 min
 #   pieces        steps of two tensor ranks with collectives in pieces, and with whole ones        4 min
+#   updates       steps whose updates run in backward, with those whose updates run after it        8 min
 #   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
 #   spread        ZeRO 3 beside ZeRO 0, roomy tiers beside none, two ranks beside one, eight    20 min
 #   axes          tensor 2 with sequence, two stages, beside two data ranks                     10 min
@@ -33,9 +34,9 @@
 # bar is missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage queue tiers context pieces adamw spread axes families cache preference bubble saving throttled chunks torch torch_adamw fsdp2 deepspeed offload tokenize"
+all="step collectives storage queue tiers context pieces updates adamw spread axes families cache preference bubble saving throttled chunks torch torch_adamw fsdp2 deepspeed offload tokenize"
 for part; do
-  [[ " $all largest " == *" $part "* ]] || { sed -n '2,31s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all largest " == *" $part "* ]] || { sed -n '2,32s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
@@ -87,6 +88,7 @@ measure_tiers() {
 }
 measure_context() { keep context python3 perf/context.py --binary $bin/ziggurat; }
 measure_pieces() { keep pieces python3 perf/pieces.py --binary $bin/ziggurat; }
+measure_updates() { keep updates python3 perf/updates.py --binary $bin/ziggurat; }
 measure_adamw() {
   local threads
   for threads in 1 2; do

@@ -185,7 +185,8 @@ TEST_F(Check, SaysWhichMachinesThereAreAndWhichWasMeant) {
     EXPECT_TRUE(err_.starts_with(
         "ziggurat: error: --machine: there is no machine 'dgx-h10' (there are cpu-64, dgx-2, dgx-a100, "
         "dgx-gb200, "
-        "dgx-h100, dgx-h200, laptop, rtx-4090, rtx-4090-ssds, v100-32gb). Did you mean 'dgx-h100'? Name your own "
+        "dgx-h100, dgx-h200, laptop, rtx-4090, rtx-4090-ssds, v100-32gb). Did you mean 'dgx-h100'? Name your "
+        "own "
         "file by its path, such as ./mine.yaml.\n"))
         << err_;
 }
