@@ -125,6 +125,15 @@ void expect_to_need(const LoadedDeck& whole, const LoadedDeck& without, spec::Ti
     EXPECT_GT(footprint.shortfall(tier), 0);
 }
 
+/// Expects that the deck fits. Returns the planned seconds of a step of the other one over its own.
+double planned_speedup(const LoadedDeck& ours, const LoadedDeck& other) {
+    EXPECT_TRUE(plan::memory_report(ours.run, ours.machine).fits);
+    const auto seconds = plan::planned_step_seconds(ours.run, ours.machine);
+    const auto seconds_of_other = plan::planned_step_seconds(other.run, other.machine);
+    EXPECT_TRUE(seconds && seconds_of_other);
+    return seconds_of_other.value_or(0) / seconds.value_or(1);
+}
+
 TEST_F(SystemDecks, ThirteenBillionFitsOneDeviceAndItsHost) {
     const auto at = [&](const std::vector<std::string>& overrides) {
         return load_for("zero-offload-13b.yaml", "v100-32gb", 1, overrides);
@@ -154,13 +163,7 @@ TEST_F(SystemDecks, ReadingParametersTwiceAStepIsFasterThanTwicePerMicroBatch) {
     const auto at = [&](const std::string& order) {
         return load_for("greedysnake-65b.yaml", "rtx-4090-ssds", 1, {"train.accumulate=" + order});
     };
-    const auto ours = at("by_layer");
-    EXPECT_TRUE(plan::memory_report(ours.run, ours.machine).fits);
-    const auto in_turn = at("by_micro_batch");
-    const auto seconds = plan::planned_step_seconds(ours.run, ours.machine);
-    const auto seconds_in_turn = plan::planned_step_seconds(in_turn.run, in_turn.machine);
-    ASSERT_TRUE(seconds && seconds_in_turn);
-    EXPECT_LT(*seconds, 0.9 * *seconds_in_turn);
+    EXPECT_GT(planned_speedup(at("by_layer"), at("by_micro_batch")), 1 / 0.9);
 }
 
 TEST_F(SystemDecks, HalfAMillionTokensInTilesFitOneDevice) {
@@ -324,13 +327,7 @@ TEST_F(SystemDecks, GradientsOfWeightsFillTheWaitsOfThirtyTwoStages) {
     const auto at = [&](const std::string& schedule) {
         return load_for("zero-bubble-28b.yaml", "dgx-a100", 32, {"parallel.pipeline.schedule=" + schedule});
     };
-    const auto ours = at("zero_bubble");
-    EXPECT_TRUE(plan::memory_report(ours.run, ours.machine).fits);
-    const auto in_turn = at("1f1b");
-    const auto seconds = plan::planned_step_seconds(ours.run, ours.machine);
-    const auto seconds_in_turn = plan::planned_step_seconds(in_turn.run, in_turn.machine);
-    ASSERT_TRUE(seconds && seconds_in_turn);
-    EXPECT_NEAR(*seconds_in_turn / *seconds, 1.18, 0.02);
+    EXPECT_NEAR(planned_speedup(at("zero_bubble"), at("1f1b")), 1.18, 0.02);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ void sequence_tiles_have_rows(const Resolution& at) {
     }
 }
 
-/// Checks that products of MLPs are divided one way only: by rows or by weights, into tiles or pieces.
+/// Checks that products of MLPs are divided into only one of: tiles of rows, tiles of weights, pieces.
 void sequence_tiles_divide_alone(const Resolution& at) {
     const spec::Tiers& tiers = at.run.tiers;
     if (tiers.sequence_tiles == 1) {

@@ -120,8 +120,8 @@ class Tiling {
 
     /// Moves the other ops between the first and the last op of the chain before or after the chain.
     ///
-    /// If an op can move neither way, the ops of the chain before it stay whole, and the others are the
-    /// chain.
+    /// If an op can move neither before nor after it, the ops of the chain in front of that op stay whole,
+    /// and the others are the chain.
     void bring_together(Chain& chain) {
         auto rest = std::move(chain.ops);
         chain.ops.clear();

@@ -29,7 +29,9 @@ class RingHeads {
 
     std::int64_t heads_per_group() const { return shape_.heads / shape_.kv_heads; }
     std::int64_t groups() const { return shape_.batch * shape_.kv_heads; }
-    std::int64_t block() const { return round_.block; }
+    std::int64_t kv_heads() const { return shape_.kv_heads; }
+    int block() const { return static_cast<int>(round_.block); }
+    int head_dim() const { return static_cast<int>(shape_.head_dim); }
     std::int64_t out_step() const { return shape_.heads * shape_.head_dim; }
     std::int64_t kv_step() const { return kv_.extent(1); }
 
@@ -99,6 +101,23 @@ class RingHeads {
     DropoutMask mask_;
 };
 
+/// Calls action(tiles, batch, kv_head, k) for each key head and block of keys, on concurrent workers.
+template <class Tiles, class T, class Action>
+void for_each_key_head(const char* name,
+                       const RingHeads<T>& heads,
+                       int num_threads,
+                       std::span<std::byte> workspace,
+                       const Action& action) {
+    for_items_of_workers(name, heads.groups(), num_threads, [&](auto& items, int worker) {
+        auto scratch = scratch_of(workspace, num_threads, worker);
+        Tiles tiles{heads.block(), heads.head_dim(), scratch};
+        for (std::int64_t group = items.next(); group >= 0; group = items.next()) {
+            heads.for_each_key_block(
+                [&](int k) { action(tiles, group / heads.kv_heads(), group % heads.kv_heads(), k); });
+        }
+    });
+}
+
 template <class T>
 void round_row(const float* from, std::int64_t count, T* to) {
 #pragma omp simd
@@ -121,7 +140,10 @@ void tiled_ring_forward(int num_threads,
                         std::span<std::byte> workspace) {
     using Tiles = tile::ForwardHead<V, T>;
     const RingHeads<T> heads{shape, round, qkv, kv, document_starts, dropout};
-    const auto process = [&](Tiles& tiles, std::int64_t batch, std::int64_t first, int k) {
+    const auto process = [&](Tiles& tiles, std::int64_t batch, std::int64_t kv_head, int k) {
+        const auto first = kv_head * heads.heads_per_group();
+        const auto any = heads.head(batch, first, 0, k);
+        tiles.pack_keys_and_values(any.k, any.v);
         for (auto index = first; index < first + heads.heads_per_group(); ++index) {
             heads.for_each_query_block(k, [&](int q, bool is_own) {
                 tiles.merge(heads.head(batch, index, q, k),
@@ -131,20 +153,7 @@ void tiled_ring_forward(int num_threads,
             });
         }
     };
-    for_items_of_workers(
-        "ziggurat::ring_attention_forward", heads.groups(), num_threads, [&](auto& items, int worker) {
-            auto scratch = scratch_of(workspace, num_threads, worker);
-            Tiles tiles{static_cast<int>(round.block), static_cast<int>(shape.head_dim), scratch};
-            for (std::int64_t group = items.next(); group >= 0; group = items.next()) {
-                const auto batch = group / shape.kv_heads;
-                const auto first = group % shape.kv_heads * heads.heads_per_group();
-                heads.for_each_key_block([&](int k) {
-                    const auto any = heads.head(batch, first, 0, k);
-                    tiles.pack_keys_and_values(any.k, any.v);
-                    process(tiles, batch, first, k);
-                });
-            }
-        });
+    for_each_key_head<Tiles>("ziggurat::ring_attention_forward", heads, num_threads, workspace, process);
     if (!out.empty()) {
         for_rows("ziggurat::ring_attention_forward", out.extent(0),
                  [=](std::int64_t row) { round_row(merged.row(row), out.extent(1), out.row(row)); });
@@ -168,35 +177,23 @@ void tiled_ring_backward(int num_threads,
                          std::span<std::byte> workspace) {
     using Tiles = tile::BackwardHead<V, T>;
     const RingHeads<T> heads{shape, round, qkv, kv, document_starts, dropout};
-    const auto process = [&](Tiles& tiles, std::int64_t batch, std::int64_t index, int k) {
-        heads.for_each_query_block(k, [&](int q, bool is_own) {
-            const auto at = heads.out_offset(batch, q, index);
-            tiles.run(heads.head(batch, index, q, k), heads.rows_of(out.data + at, heads.out_step()),
-                      heads.rows_of(d_out.data + at, heads.out_step()),
-                      lse.data + heads.lse_offset(batch, q, index), is_own ? Accumulate::no : Accumulate::yes,
-                      d_q.data + at, heads.out_step());
-        });
+    const auto process = [&](Tiles& tiles, std::int64_t batch, std::int64_t kv_head, int k) {
+        const auto first = kv_head * heads.heads_per_group();
+        const auto any = heads.head(batch, first, 0, k);
+        tiles.begin(any.k, any.v);
+        for (auto index = first; index < first + heads.heads_per_group(); ++index) {
+            heads.for_each_query_block(k, [&](int q, bool is_own) {
+                const auto at = heads.out_offset(batch, q, index);
+                tiles.run(heads.head(batch, index, q, k), heads.rows_of(out.data + at, heads.out_step()),
+                          heads.rows_of(d_out.data + at, heads.out_step()),
+                          lse.data + heads.lse_offset(batch, q, index),
+                          is_own ? Accumulate::no : Accumulate::yes, d_q.data + at, heads.out_step());
+            });
+        }
+        tiles.end(any, accumulate, d_kv.data + heads.kv_offset(batch, k, kv_head),
+                  d_kv.data + heads.kv_offset(batch, k, heads.kv_heads() + kv_head), heads.kv_step());
     };
-    for_items_of_workers(
-        "ziggurat::ring_attention_backward", heads.groups(), num_threads, [&](auto& items, int worker) {
-            auto scratch = scratch_of(workspace, num_threads, worker);
-            Tiles tiles{static_cast<int>(round.block), static_cast<int>(shape.head_dim), scratch};
-            for (std::int64_t group = items.next(); group >= 0; group = items.next()) {
-                const auto batch = group / shape.kv_heads;
-                const auto kv_head = group % shape.kv_heads;
-                const auto first = kv_head * heads.heads_per_group();
-                heads.for_each_key_block([&](int k) {
-                    const auto any = heads.head(batch, first, 0, k);
-                    tiles.begin(any.k, any.v);
-                    for (auto index = first; index < first + heads.heads_per_group(); ++index) {
-                        process(tiles, batch, index, k);
-                    }
-                    tiles.end(any, accumulate, d_kv.data + heads.kv_offset(batch, k, kv_head),
-                              d_kv.data + heads.kv_offset(batch, k, shape.kv_heads + kv_head),
-                              heads.kv_step());
-                });
-            }
-        });
+    for_each_key_head<Tiles>("ziggurat::ring_attention_backward", heads, num_threads, workspace, process);
 }
 
 }  // namespace ziggurat::kernels::host

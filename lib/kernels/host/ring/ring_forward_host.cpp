@@ -7,6 +7,17 @@ namespace ziggurat::kernels::host {
 
 using tensor::TensorRef;
 
+namespace {
+
+/// Returns the row of kv, which is in blocks, that has the keys of a row of qkv.
+std::int64_t row_of_keys(std::int64_t row, std::int64_t block, std::int64_t batch) {
+    const auto sequence = row / (2 * block);
+    const auto half = row / block % 2;
+    return (half * batch + sequence) * block + row % block;
+}
+
+}  // namespace
+
 template <class T>
 void pack_ring_keys(const device::Stream&,
                     const AttentionShape& shape,
@@ -15,10 +26,7 @@ void pack_ring_keys(const device::Stream&,
     const auto block = qkv.extent(0) / (2 * shape.batch);
     for_rows("ziggurat::pack_ring_keys", qkv.extent(0),
              [=, width = shape.heads * shape.head_dim, batch = shape.batch](std::int64_t row) {
-                 const auto sequence = row / (2 * block);
-                 const auto half = row / block % 2;
-                 std::copy_n(qkv.row(row) + width, kv.extent(1),
-                             kv.row((half * batch + sequence) * block + row % block));
+                 std::copy_n(qkv.row(row) + width, kv.extent(1), kv.row(row_of_keys(row, block, batch)));
              });
 }
 
@@ -47,11 +55,8 @@ void join_ring_gradients(const device::Stream&,
                          TensorRef<T, 2> d_qkv) {
     const auto block = d_qkv.extent(0) / (2 * shape.batch);
     for_rows("ziggurat::join_ring_gradients", d_qkv.extent(0), [=, batch = shape.batch](std::int64_t row) {
-        const auto sequence = row / (2 * block);
-        const auto half = row / block % 2;
         round_row(d_q.row(row), d_q.extent(1), d_qkv.row(row));
-        round_row(d_kv.row((half * batch + sequence) * block + row % block), d_kv.extent(1),
-                  d_qkv.row(row) + d_q.extent(1));
+        round_row(d_kv.row(row_of_keys(row, block, batch)), d_kv.extent(1), d_qkv.row(row) + d_q.extent(1));
     });
 }
 
