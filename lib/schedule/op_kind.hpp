@@ -25,6 +25,9 @@ enum class OpKind {
     /// Global norm, clip factor and skip flag from the exact sums. Runs on the host and contains an
     /// all_reduce of integers.
     step_end,
+    /// Norm of one unit's gradient and its clip factor, from the exact sums of the ranks that have the unit.
+    /// Runs on the host and contains an all_reduce of integers.
+    unit_clip,
     all_gather,
     reduce_scatter,
     all_reduce,
@@ -89,6 +92,8 @@ constexpr OpKindRow row_of(OpKind kind) {
             return {"norm", OpClass::norm};
         case OpKind::step_end:
             return {"step_end", OpClass::step_end};
+        case OpKind::unit_clip:
+            return {"unit_clip", OpClass::step_end};
         case OpKind::all_gather:
             return {"all_gather", OpClass::collective,
                     CollectiveRow{.is_message = false,

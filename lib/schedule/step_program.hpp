@@ -118,6 +118,13 @@ struct CachedPass {
     bool has_head = true;   ///< false: the pass only extends the cache, without logits and losses
 };
 
+/// Buffers of a unit that is clipped by its own norm (spec::ClipPolicy::per_unit).
+struct UnitClipBuffers {
+    BufferId exact_sums = -1;      ///< see TrainerBuffers::exact_sums
+    BufferId sums_of_device = -1;  ///< see TrainerBuffers::sums_of_device
+    BufferId update_inputs = -1;   ///< of the unit's updates
+};
+
 /// Indices of the buffers that the trainer fills or reads; -1 if the program does not have the buffer.
 ///
 /// All except `rotations` and `window_rotations` are on the host. control_pass adds their device copies.
@@ -134,7 +141,14 @@ struct TrainerBuffers {
     BufferId save_ring = -1;                              ///< see save_ring_pass
     std::vector<EnumArray<BatchTensor, BufferId>> batch;  ///< by micro-batch
 
+    /// By unit of the table; empty unless units are clipped by their own norms.
+    IndexedVector<UnitId, UnitClipBuffers> unit_clips;
+
     BufferId of(BatchTensor tensor, int microbatch) const { return batch.at(microbatch)[tensor]; }
+    /// Returns the buffer for sums of norms of a unit that are computed on the host.
+    BufferId exact_sums_of(UnitId unit) const {
+        return unit_clips.empty() ? exact_sums : unit_clips.at(unit).exact_sums;
+    }
 };
 
 struct Program {

@@ -585,6 +585,7 @@ enum class ClipPolicy {
     off,
     global,         ///< of the whole gradient of the step
     previous_norm,  ///< of the whole gradient of the last step with an update; the first step is not clipped
+    per_unit,       ///< of the unit's gradient of the step: each unit is clipped by its own norm
 };
 
 struct Optimizer {

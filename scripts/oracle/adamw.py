@@ -22,3 +22,12 @@ def clip_gradients(weights, max_norm):
     for w in weights.values():
         w.grad *= min(1.0, max_norm / norm.item())
     return norm.item()
+
+
+def clip_units(weights, max_norm):
+    """As clip_gradients, but scales the gradients of each unit (embedding, layer, head) by their own norm."""
+    units = {}
+    for name, w in weights.items():
+        unit = ".".join(name.split(".")[:2]) if name.startswith("layers.") else name.split(".")[0]
+        units.setdefault("head" if unit == "final_norm" else unit, {})[name] = w
+    return sum(clip_gradients(of_unit, max_norm) ** 2 for of_unit in units.values()) ** 0.5

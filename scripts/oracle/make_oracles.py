@@ -34,7 +34,7 @@ BATCH = {"sequences": 3, "seq": 33}
 # AdamW alone, where the decays of its moments are close to 1.
 SLOW_STEPS, SLOW_WEIGHTS = 20, 500
 SLOW_BETAS = [[0.9, 0.999], [0.99, 0.9999]]
-DELAYED_MODEL, DELAYED_AFTER = "llama_tiny", 3
+RULE_MODEL, DELAYED_AFTER = "llama_tiny", 3
 SLOW_BOUNDS = {"first_moment": 2e-6, "second_moment": 2e-6, "weights": 2e-6}
 DECKS = {
     "gpt2_tiny": {
@@ -138,7 +138,7 @@ def first_step(model, initial, batch, dtype, autocast=False):
     return {"logits": out.detach(), "loss": loss.detach()}, {n: w.grad for n, w in weights.items()}
 
 
-def train(model, initial, batch, dtype, autocast=False):
+def train(model, initial, batch, dtype, autocast=False, clip=adamw.clip_gradients):
     """Ten steps of AdamW on the same batch: losses, gradient norms before clipping, final weights."""
     weights = {name: value.to(dtype).requires_grad_() for name, value in initial.items()}
     optimizer = adamw.make_optimizer(weights, ADAMW)
@@ -147,7 +147,7 @@ def train(model, initial, batch, dtype, autocast=False):
         optimizer.zero_grad()
         loss = forward(model, weights, batch, autocast)[1]
         loss.backward()
-        norms.append(adamw.clip_gradients(weights, ADAMW["clip_norm"]))
+        norms.append(clip(weights, ADAMW["clip_norm"]))
         optimizer.step()
         losses.append(loss.item())
     return (torch.tensor(losses, dtype=torch.float64), torch.tensor(norms, dtype=torch.float64),
@@ -179,25 +179,40 @@ def train_delayed(model, initial, batch, dtype, after):
             {name: w.detach() for name, w in weights.items()})
 
 
-def make_delayed():
-    """Delayed updates, with the model and the batch of DELAYED_MODEL."""
-    model = DECKS[DELAYED_MODEL]
-    generator = torch.Generator().manual_seed(SEEDS[DELAYED_MODEL])
+def make_rule(name, rule, config):
+    """Another rule of updates than train()'s, with the model and the batch of RULE_MODEL.
+
+    `rule` has the arguments and results of train() up to `dtype`; `config` is more of the deck's part."""
+    model = DECKS[RULE_MODEL]
+    generator = torch.Generator().manual_seed(SEEDS[RULE_MODEL])
     initial, batch = models.initial_weights(model, generator), make_batch(model, generator)
-    losses, norms, final = train_delayed(model, initial, batch, torch.float64, DELAYED_AFTER)
-    ordinary = train(model, initial, batch, torch.float64)[0]
-    assert torch.equal(losses[:DELAYED_AFTER + 1], ordinary[:DELAYED_AFTER + 1])
-    plain, _, plain_final = train_delayed(model, initial, batch, torch.float32, DELAYED_AFTER)
+    losses, norms, final = rule(model, initial, batch, torch.float64)
+    ordinary, _, ordinary_final = train(model, initial, batch, torch.float64)
+    plain, _, plain_final = rule(model, initial, batch, torch.float32)
     gaps = {"losses": ((plain - losses) / losses).abs().max().item(), "weights": weights_gap(plain_final, final)}
-    print(f"delayed_tiny: loss {losses[0]:.6f} -> {losses[-1]:.6f}, ordinary {ordinary[-1]:.6f}; PyTorch itself is off by " +
-          ", ".join(f"{what} {gap:.1e}" for what, gap in gaps.items()))
+    apart = weights_gap(ordinary_final, final)
+    print(f"{name}: loss {losses[0]:.6f} -> {losses[-1]:.6f}; ordinary {ordinary[-1]:.6f}, with weights off by {apart:.1e}; "
+          "PyTorch itself is off by " + ", ".join(f"{what} {gap:.1e}" for what, gap in gaps.items()))
     assert all(gap < BOUNDS["f32"][what] / 2 for what, gap in gaps.items()), "PyTorch is at the edge of a bound"
+    assert apart > 5 * BOUNDS["f32"]["weights"], "the ordinary rule is as good"
     tensors = {f"initial/{n}": w for n, w in initial.items()} | {f"batch/{n}": t for n, t in batch.items()}
     tensors |= {"losses": losses.float(), "gradient_norms": norms.float(), "ordinary/losses": ordinary.float()}
     tensors |= {f"final/{n}": w.float() for n, w in final.items()}
-    config = {"model": model, "data": {"seq": BATCH["seq"]}, "optimizer": ADAMW, "bounds": BOUNDS,
-              "delayed_update": {"after": DELAYED_AFTER}}
-    return config, tensors
+    return {"model": model, "data": {"seq": BATCH["seq"]}, "optimizer": ADAMW, "bounds": BOUNDS} | config, tensors
+
+
+def make_delayed():
+    """Delayed updates."""
+    def rule(*args):
+        return train_delayed(*args, DELAYED_AFTER)
+    return make_rule("delayed_tiny", rule, {"delayed_update": {"after": DELAYED_AFTER}})
+
+
+def make_per_unit():
+    """Units clipped by their own norms."""
+    def rule(*args):
+        return train(*args, clip=adamw.clip_units)
+    return make_rule("per_unit_tiny", rule, {})
 
 
 def is_key_bias(name):
@@ -318,7 +333,8 @@ def main():
     torch.set_num_threads(1)  # the tensors are small
     problems = []
     makers = {name: lambda name=name: make(name) for name in DECKS} | {
-        "slow_moments": make_slow_moments, "delayed_tiny": make_delayed, "preference_tiny": preference.make}
+        "slow_moments": make_slow_moments, "delayed_tiny": make_delayed, "per_unit_tiny": make_per_unit,
+        "preference_tiny": preference.make}
     if unknown := set(chosen.names) - set(makers):
         parser.error(f"no oracle is named {', '.join(sorted(unknown))}")
     for name in chosen.names or makers:

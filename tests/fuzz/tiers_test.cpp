@@ -101,12 +101,14 @@ TEST(FuzzOfTiers, RandomHomesLeaveTheBitsOfTheDeviceAloneAndMoveWhatIsAwayFromIt
         const auto saved_step = draw.between(deck.run.train.steps / 2 + 1, deck.run.train.steps - 1);
         const bool goes_on = draw.chance(0.3);
         auto run = deck.run;
+        const bool is_by_unit = run.optimizer.clip == spec::ClipPolicy::per_unit;
         if (!run.overlap.optimizer_with_backward) {
-            run.optimizer.clip = spec::ClipPolicy::global;
+            run.optimizer.clip = is_by_unit ? spec::ClipPolicy::per_unit : spec::ClipPolicy::global;
         } else if (!spec::speculates(run)) {
             course.non_finite_step = 0;  // such a step cannot be skipped
         }
-        run.optimizer.clip_norm = low_norm(without_tiers(run), group);
+        // A unit has only a part of the norm.
+        run.optimizer.clip_norm = low_norm(without_tiers(run), group) * (is_by_unit ? 0.5 : 1);
         const auto train = [&](const spec::RunSpec& as) {
             return train_on_made_up_batches(as, group, train::build_programs(as, group.rank()), course);
         };

@@ -15,7 +15,8 @@ void resolve_optimizer(Resolution& resolution) {
     optimizer.clip = values.is_keyword("optimizer.clip.policy", "off") ? spec::ClipPolicy::off
                      : values.is_keyword("optimizer.clip.policy", "previous_norm")
                          ? spec::ClipPolicy::previous_norm
-                         : spec::ClipPolicy::global;
+                     : values.is_keyword("optimizer.clip.policy", "per_unit") ? spec::ClipPolicy::per_unit
+                                                                              : spec::ClipPolicy::global;
     optimizer.clip_norm = values.real("optimizer.clip.norm");
     if (optimizer.clip == spec::ClipPolicy::off) {
         resolution.erase_default("optimizer.clip.norm");

@@ -39,10 +39,6 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) { return run.precision.master != spec::DType::f32; }},
     Feature{"precision.reduce", "gradients on the wire other than fp32", everywhere,
             [](const RunSpec& run, const Values&) { return run.precision.reduce != spec::DType::f32; }},
-    Feature{"optimizer.clip.policy", "the clip policy per_unit", everywhere,
-            [](const RunSpec&, const Values& values) {
-                return values.is_keyword("optimizer.clip.policy", "per_unit");
-            }},
 };
 
 /// Returns true if the key has its default or no value.

@@ -107,7 +107,7 @@ void updates_in_backward_know_their_norm(const Resolution& at) {
         at.found.error(at.values.location("overlap.optimizer_with_backward"),
                        "overlap.optimizer_with_backward = true with optimizer.clip.policy = global",
                        "the norm of the whole gradient is known only after backward",
-                       "Use optimizer.clip.policy: speculate, previous_norm or off.");
+                       "Use optimizer.clip.policy: speculate, previous_norm, per_unit or off.");
     }
 }
 

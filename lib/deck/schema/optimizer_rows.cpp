@@ -35,7 +35,9 @@ constexpr Row rows[] = {
      .doc = "global: by the norm of the whole gradient of this step. previous_norm: by that of the last step "
             "with an update, which is known before backward; the first step is not clipped. speculate, for "
             "overlap.optimizer_with_backward: as global; updates in backward assume that the gradient needs "
-            "no clipping, and are undone and repeated if it does. off: no clipping."},
+            "no clipping, and are undone and repeated if it does. per_unit: the gradient of each unit "
+            "(embedding, layer, head) by its own norm of this step, which is known in backward. off: no "
+            "clipping."},
     {.path = "optimizer.clip_norm", .type = Type::alias, .shorthand = "optimizer.clip.norm",
      .doc = "Short for optimizer.clip.norm."},
 

@@ -30,7 +30,7 @@ constexpr Row rows[] = {
     {.path = "overlap.optimizer_with_backward", .type = Type::boolean, .fallback = "false",
      .on_resume = noted,
      .doc = "Updates the chunks of a unit as soon as its gradient is complete, concurrently with backward. The norm "
-            "of the step is not known then: optimizer.clip.policy is speculate, previous_norm or off. Except "
+            "of the step is not known then: optimizer.clip.policy is speculate, previous_norm, per_unit or off. Except "
             "with speculate, a step that is not finite ends the run with exit code 5, because it cannot be "
             "skipped."},
     {.path = "overlap.delayed_update", .shorthand = "enabled",

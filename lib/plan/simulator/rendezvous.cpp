@@ -15,7 +15,7 @@ using schedule::Program;
 /// Identity of a rendezvous: its kind, the ranks, and its position among those of the same ranks.
 using Key = std::tuple<int, std::vector<int>, std::int64_t, std::int64_t>;
 
-enum Kind { collective, message, step_end };
+enum Kind { collective, message, step_end, unit_clip };
 
 class Finder {
   public:
@@ -25,6 +25,9 @@ class Finder {
     std::pair<Key, bool> next(const Op& op) {
         if (op.kind == OpKind::step_end) {
             return {numbered({step_end, {}, 0, 0}), true};
+        }
+        if (op.kind == OpKind::unit_clip && op.group >= 0) {
+            return {numbered({unit_clip, program_.groups.at(op.group).members, 0, 0}), true};
         }
         if (!schedule::is_collective(op.kind) || op.group < 0) {
             return {{}, false};

@@ -102,7 +102,7 @@ std::string work_of(const Op& op, const Program& program) {
                        ? "optimizer on the host"
                        : "optimizer";
         case OpClass::step_end:
-            return "norm of all gradients";
+            return op.kind == schedule::OpKind::unit_clip ? "norms of units" : "norm of all gradients";
         case OpClass::collective:
             return purpose_text(op.purpose);
         case OpClass::copy:

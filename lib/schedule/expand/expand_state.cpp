@@ -93,16 +93,37 @@ BufferId placeholder(
 
 /// Adds a host buffer for control values of steps.
 BufferId control_buffer(Program& program,
-                        const char* name,
+                        const std::string& name,
                         std::int64_t bytes,
-                        Lifetime lifetime = Lifetime::persistent) {
+                        Lifetime lifetime = Lifetime::persistent,
+                        UnitId unit = -1) {
     Buffer buffer;
     buffer.name = name;
+    buffer.unit = unit;
     buffer.tier = spec::Tier::host;
     buffer.bytes = bytes;
     buffer.lifetime = lifetime;
     buffer.consumer = MemoryCategory::batch;
     return program.add_buffer(std::move(buffer));
+}
+
+/// Adds the buffers of units that are clipped by their own norms.
+IndexedVector<UnitId, UnitClipBuffers> unit_clip_buffers(Program& program, const ModelLayout& model) {
+    IndexedVector<UnitId, UnitClipBuffers> of_units;
+    of_units.resize(model.table.units.size());
+    for (const UnitId u : model.units) {
+        if (!model.trains(u)) {
+            continue;
+        }
+        const auto made = [&](const char* name, std::int64_t bytes) {
+            return control_buffer(program, model.table.units[u].name + " " + name, bytes,
+                                  Lifetime::persistent, u);
+        };
+        of_units[u] = {.exact_sums = made("exact_sums", exact_sums_bytes),
+                       .sums_of_device = made("exact_sums of device", exact_sums_bytes),
+                       .update_inputs = made("update_inputs", step_inputs_bytes)};
+    }
+    return of_units;
 }
 
 /// Adds a buffer for cosines and sines of all positions; returns -1 if no layer of this rank uses them.
@@ -164,6 +185,9 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
     of_trainer.update_inputs = control_buffer(program, "update_inputs", step_inputs_bytes);
     of_trainer.exact_sums = control_buffer(program, "exact_sums", exact_sums_bytes);
     of_trainer.sums_of_device = control_buffer(program, "exact_sums of device", exact_sums_bytes);
+    if (spec.optimizer.clip == spec::ClipPolicy::per_unit) {
+        of_trainer.unit_clips = unit_clip_buffers(program, model);
+    }
     of_trainer.rotations = rotations_buffer(program, spec, model, false);
     of_trainer.window_rotations = rotations_buffer(program, spec, model, true);
     for (const UnitId u : model.units) {

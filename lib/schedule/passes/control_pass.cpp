@@ -1,6 +1,5 @@
 #include "schedule/passes/control_pass.hpp"
 
-#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -23,7 +22,16 @@ class ControlCopies {
             }
         }
         brought_.insert({given_.step_inputs, given_.update_inputs});
-        left_.insert(given_.exact_sums);
+        sums_of_device_.emplace(given_.exact_sums, given_.sums_of_device);
+        for (const auto& of_unit : given_.unit_clips) {
+            if (of_unit.update_inputs >= 0) {
+                brought_.insert(of_unit.update_inputs);
+                sums_of_device_.emplace(of_unit.exact_sums, of_unit.sums_of_device);
+            }
+        }
+        for (const auto& [on_host, of_device] : sums_of_device_) {
+            left_.insert(on_host);
+        }
         look_at_ops();
     }
 
@@ -33,7 +41,7 @@ class ControlCopies {
         program_.ops.reserve(ops.size() + ops.size() / 4);
         for (int i = 0; i < std::ssize(ops); ++i) {
             auto& op = ops[i];
-            if (op.kind == OpKind::step_end) {
+            if (op.kind == OpKind::step_end || op.kind == OpKind::unit_clip) {
                 read_sums(op);
             }
             if (op.kind == OpKind::norm) {
@@ -146,8 +154,9 @@ class ControlCopies {
     }
 
     void take(BufferId home) {
-        const bool is_sum = home == given_.exact_sums;
-        const BufferId to = is_sum ? given_.sums_of_device : home;
+        const auto sum = sums_of_device_.find(home);
+        const bool is_sum = sum != sums_of_device_.end();
+        const BufferId to = is_sum ? sum->second : home;
         const int m = buffer(home).microbatch;
         const bool are_losses = !is_sum && home == given_.of(BatchTensor::losses, m);
         auto made =
@@ -176,10 +185,11 @@ class ControlCopies {
     /// Zeroes the exact sum of a tier before its first norm.
     void start_sum(const Op& norm) {
         const bool on_device = works_on_device(norm);
-        if (std::exchange(has_sum_[on_device ? 0 : 1], true)) {
+        const BufferId home = program_.find_write(norm, Role::exact_sums)->buffer;
+        const BufferId sum = on_device ? twin(home) : home;
+        if (!begun_sums_.insert(sum).second) {
             return;
         }
-        const BufferId sum = on_device ? twin(given_.exact_sums) : given_.exact_sums;
         if (!on_device) {
             sums_.push_back(sum);
         }
@@ -191,10 +201,13 @@ class ControlCopies {
         program_.ops.push_back(std::move(op));
     }
 
-    void read_sums(Op& step_end) const {
-        std::erase_if(step_end.reads, [](const Operand& read) { return read.role == Role::exact_sums; });
+    /// Replaces the sums that `op` reads by those that are filled: of its unit, or of all units.
+    void read_sums(Op& op) const {
+        std::erase_if(op.reads, [](const Operand& read) { return read.role == Role::exact_sums; });
         for (const BufferId sum : sums_) {
-            step_end.reads.push_back(whole(program_, sum, Role::exact_sums));
+            if (op.unit < 0 || program_.buffers[sum].unit == op.unit) {
+                op.reads.push_back(whole(program_, sum, Role::exact_sums));
+            }
         }
     }
 
@@ -239,8 +252,10 @@ class ControlCopies {
     std::set<int> read_on_device_;    ///< subset of brought_
     std::map<int, int> last_writer_;  ///< by buffer of left_: the last op of the device that writes it
     std::map<int, int> twins_;        ///< host buffer -> device copy
-    std::array<bool, 2> has_sum_{};   ///< true if the device (0) or the host (1) has a sum
-    std::vector<int> sums_;           ///< sums on the host that step_end adds
+    std::map<BufferId, BufferId>
+        sums_of_device_;        ///< by sum on the host: host copy of the same sum of the device
+    std::set<int> begun_sums_;  ///< sums that are zeroed
+    std::vector<int> sums_;     ///< sums on the host that step_end adds
 };
 
 }  // namespace

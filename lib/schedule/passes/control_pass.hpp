@@ -12,7 +12,8 @@ namespace ziggurat::schedule {
 /// - a copy of the batch of a micro-batch before its first reader, and of step_inputs and update_inputs
 ///   before their first readers;
 /// - zeros for the exact sum of the device, and for the sum of the host, before the first norm there; a
-///   copy of the device's sum after its last norm. `step_end` reads the sums that are filled;
+///   copy of the device's sum after its last norm. `step_end` reads the sums that are filled. Units that are
+///   clipped by their own norms have their own sums, which `unit_clip` reads, too;
 /// - a copy of the losses of a micro-batch after their last writer;
 /// - in an evaluation program, after each block of logits, a copy of the row of one token, selected before
 ///   the run, to trainer_buffers.watched_logits.

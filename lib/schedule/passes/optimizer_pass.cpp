@@ -81,11 +81,24 @@ void publication_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const Mo
 
 namespace {
 
+/// Appends the ops that clip each unit by its own norm, after step_end.
+void add_unit_clips(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+    if (spec.optimizer.clip != spec::ClipPolicy::per_unit) {
+        return;
+    }
+    for (const UnitId u : model.units) {
+        if (model.trains(u)) {
+            draft.program.ops.push_back(unit_clip(draft, model, u));
+        }
+    }
+}
+
 void delayed_update_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     publication_pass(draft, spec, model);
     auto& ops = draft.program.ops;
     UpdateWriter writer{draft, spec, model};
     ops.push_back(writer.step_end());
+    add_unit_clips(draft, spec, model);
     const auto chunks = optimizer_chunks(spec, model);
     std::map<std::ptrdiff_t, std::vector<Op>, std::greater<>> updates;  // by position of the unit
     for (int k = 0; k < chunks.num_chunks(); ++k) {
@@ -117,7 +130,7 @@ void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const Mode
         homes.emplace(draft, spec, model);
     }
     const auto chunks = optimizer_chunks(spec, model);
-    const bool divides = uses.has_value() || divides_chunks(spec, model);
+    const bool divides = updates_by_unit(spec) || divides_chunks(spec, model);
     auto bucket = publication_buckets(spec, model);
     std::vector<ListedOps> in_backward, at_end;
     OpId after_bucket = -1;
@@ -148,6 +161,9 @@ void optimizer_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const Mode
         list_in_backward(program, writer.pass_on_inputs(), std::move(in_backward));
     }
     program.ops.push_back(writer.step_end());
+    if (!clips_in_backward(spec)) {
+        add_unit_clips(draft, spec, model);
+    }
     for (auto& listed : at_end) {
         std::ranges::move(listed.ops, std::back_inserter(program.ops));
     }

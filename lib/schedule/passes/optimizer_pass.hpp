@@ -35,6 +35,10 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 /// change if the step is skipped. Publications follow it. Chunks at home on the device are updated after
 /// step_end.
 ///
+/// If each unit is clipped by its own norm, an update has the elements of one unit. Before the first update
+/// of a unit, a `unit_clip` computes its inputs from the unit's exact sums: in backward from the step's
+/// inputs, at the end of the step from those of step_end, which skip a step that is not finite.
+///
 /// With overlap.delayed_update, an update leaves the parameters unchanged; the publication at the end of the
 /// next step's backward rounds them from the master. Listed are: publication_pass(), step_end, updates. The
 /// updates then run concurrently with forward and backward of the next step, whose parameters lack them. They

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/contract.hpp"
+#include "schedule/passes/update_writer.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -212,42 +213,49 @@ void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
     }
 }
 
+std::optional<Op> BucketWriter::norm(UnitId u) const {
+    const auto piece = shards(u).shard(model_.spans.data, model_.data_rank);
+    const auto& parameters = model_.table.units[u].parameters;
+    Operand counted{accumulator(u), Role::gradient, {}};
+    bool counts_all = true;
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+        counts_all = counts_all && (!parameters[p].is_trained || model_.counts(u, static_cast<int>(p)));
+    }
+    for (std::size_t p = 0; p < parameters.size() && !counts_all; ++p) {
+        const auto range = intersection(piece, model_.flats[u].parameter(static_cast<int>(p)));
+        if (model_.counts(u, static_cast<int>(p)) && !range.empty()) {
+            counted.runs.push_back(run_in(accumulator(u), range));
+        }
+    }
+    if (counts_all) {
+        counted.runs = {run_in(accumulator(u), piece)};
+    }
+    if (counted.runs.empty()) {
+        return std::nullopt;
+    }
+    Op op;
+    op.kind = OpKind::norm;
+    op.direction = Direction::backward;
+    op.unit = u;
+    op.label = model_.table.units[u].name + " sum of squares";
+    op.reads.push_back(std::move(counted));
+    const BufferId sums = draft_.program.trainer_buffers.exact_sums_of(u);
+    op.reads.push_back(whole(draft_.program, sums, Role::exact_sums));
+    op.writes.push_back(whole(draft_.program, sums, Role::exact_sums));
+    return op;
+}
+
 void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
     for (const auto& part : bucket.parts) {
         if (!part.ends_unit) {
             continue;
         }
-        const int u = part.unit;
-        const auto piece = shards(u).shard(model_.spans.data, model_.data_rank);
-        const auto& parameters = model_.table.units[u].parameters;
-        Operand counted{accumulator(u), Role::gradient, {}};
-        bool counts_all = true;
-        for (std::size_t p = 0; p < parameters.size(); ++p) {
-            counts_all = counts_all && (!parameters[p].is_trained || model_.counts(u, static_cast<int>(p)));
+        if (auto op = norm(part.unit)) {
+            out.push_back(*std::move(op));
         }
-        for (std::size_t p = 0; p < parameters.size() && !counts_all; ++p) {
-            const auto range = intersection(piece, model_.flats[u].parameter(static_cast<int>(p)));
-            if (model_.counts(u, static_cast<int>(p)) && !range.empty()) {
-                counted.runs.push_back(run_in(accumulator(u), range));
-            }
+        if (clips_in_backward(spec_)) {
+            out.push_back(unit_clip(draft_, model_, part.unit));
         }
-        if (counts_all) {
-            counted.runs = {run_in(accumulator(u), piece)};
-        }
-        if (counted.runs.empty()) {
-            continue;
-        }
-        Op op;
-        op.kind = OpKind::norm;
-        op.direction = Direction::backward;
-        op.unit = u;
-        op.label = model_.table.units[u].name + " sum of squares";
-        op.reads.push_back(std::move(counted));
-        op.reads.push_back(
-            whole(draft_.program, draft_.program.trainer_buffers.exact_sums, Role::exact_sums));
-        op.writes.push_back(
-            whole(draft_.program, draft_.program.trainer_buffers.exact_sums, Role::exact_sums));
-        out.push_back(std::move(op));
     }
 }
 
@@ -269,10 +277,10 @@ Reduction BucketWriter::reduce(const Bucket& bucket) const {
         sum_other_axes(out, bucket);
         gather(out, bucket);
         // For gradients away from the device, no compute lane waits for the norms, and they are still in
-        // memory.
+        // memory. Updates in backward may need them.
         const bool is_on_host = model_.stays_on_host(bucket.parts.front().unit);
-        const bool are_away = (spec_.tiers.gradients.device < 1 || is_on_host) && !bucket.is_shared;
-        norms(are_away ? made.later : made.norms, bucket);
+        const bool are_away = spec_.tiers.gradients.device < 1 || is_on_host;
+        norms((are_away || clips_in_backward(spec_)) && !bucket.is_shared ? made.later : made.norms, bucket);
     }
     return made;
 }

@@ -1,6 +1,7 @@
 /// Ops that reduce one bucket of gradients; only reduce_*.cpp includes this file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,10 @@ class BucketWriter {
                     const std::vector<int>& members,
                     const std::vector<Operand>& ranges) const;
     void gather(std::vector<Op>& out, const Bucket& bucket) const;
+    /// Returns the op that adds squares of a unit's gradient; nothing if this rank counts none of them.
+    std::optional<Op> norm(UnitId u) const;
+    /// Appends the norms of the units that the bucket ends, and with updates in backward the ops that need
+    /// them.
     void norms(std::vector<Op>& out, const Bucket& bucket) const;
 
     ProgramBuilder& draft_;

@@ -35,6 +35,10 @@ namespace ziggurat::schedule {
 /// collectives that they wait for are then usually done when the compute lane reaches them. If gradients have
 /// their home away from the device, norms are listed with those sums, so that no gradient is fetched again.
 ///
+/// If updates in backward clip units by their own norms, norms are listed with those sums, too, each followed
+/// by its `unit_clip`. So this op has the same place in the programs of all data ranks, also of those that
+/// count no gradient of the unit.
+///
 /// Sets `accumulate` of all ops that write gradients of parameters: true if this step (with at_end) or this
 /// micro-batch has written them before. If only some of an op's gradients are already written, a `fill`
 /// zeroes the others before the op.

@@ -23,7 +23,43 @@ std::int64_t vector_bytes(const std::vector<layout::UnitRange>& runs) {
 }  // namespace
 
 bool updates_by_unit(const spec::RunSpec& spec) {
-    return spec.overlap.optimizer_with_backward || spec.overlap.delayed_update;
+    return spec.overlap.optimizer_with_backward || spec.overlap.delayed_update ||
+           spec.optimizer.clip == spec::ClipPolicy::per_unit;
+}
+
+bool clips_in_backward(const spec::RunSpec& spec) {
+    return spec.overlap.optimizer_with_backward && spec.optimizer.clip == spec::ClipPolicy::per_unit;
+}
+
+Op unit_clip(ProgramBuilder& draft, const ModelLayout& model, UnitId unit) {
+    auto& program = draft.program;
+    const auto& buffers = program.trainer_buffers.unit_clips.at(unit);
+    Op op;
+    op.kind = OpKind::unit_clip;
+    op.purpose = Purpose::control;
+    op.direction = Direction::backward;
+    op.unit = unit;
+    op.label = "norm and clip factor of " + model.table.units[unit].name;
+    const bool is_shared = model.is_shared_by_stages(unit);
+    std::vector<int> owners;
+    for (int rank = 0; rank < model.mesh.ranks(); ++rank) {
+        const int stage = model.mesh.coordinate(spec::Axis::pipeline, rank);
+        if (is_shared ? stage == 0 || stage == model.head_stage : stage == model.stage) {
+            owners.push_back(rank);
+        }
+    }
+    if (owners.size() > 1) {
+        const bool are_all = std::ssize(owners) == model.mesh.ranks();
+        op.group = program.group(are_all     ? "all"
+                                 : is_shared ? "ranks of first and last stage"
+                                             : "ranks of a stage",
+                                 owners);
+    }
+    op.lane = program.lane(Engine::step_end);
+    op.reads.push_back(whole(program, buffers.exact_sums, Role::exact_sums));
+    op.reads.push_back(whole(program, program.trainer_buffers.update_inputs, Role::update_inputs));
+    op.writes.push_back(whole(program, buffers.update_inputs, Role::update_inputs));
+    return op;
 }
 
 UpdateWriter::UpdateWriter(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
@@ -125,7 +161,10 @@ Op UpdateWriter::update(int chunk,
             undo_offset += before.bytes;
         }
     }
-    const auto inputs = part == UpdatePart::speculative ? speculative_inputs_ : inputs_;
+    const auto& of_units = program.trainer_buffers.unit_clips;
+    const auto inputs = !of_units.empty()                 ? of_units[runs.front().unit].update_inputs
+                        : part == UpdatePart::speculative ? speculative_inputs_
+                                                          : inputs_;
     op.reads.push_back(whole(program, inputs, Role::update_inputs));
     if (part == UpdatePart::redo) {
         op.predicate = whole(program, inputs_, Role::update_inputs);

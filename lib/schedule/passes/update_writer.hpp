@@ -23,6 +23,16 @@ enum class UpdatePart {
 /// True if each unit of a chunk has its own update.
 bool updates_by_unit(const spec::RunSpec& spec);
 
+/// True if updates in backward wait for the norms of their units.
+bool clips_in_backward(const spec::RunSpec& spec);
+
+/// Returns the op that computes the inputs of a unit's updates from its exact sums.
+///
+/// Its group contains all ranks that have parameters of the unit; a single rank has no group.
+///
+/// \pre units are clipped by their own norms, and the rank trains the unit
+Op unit_clip(ProgramBuilder& draft, const ModelLayout& model, UnitId unit);
+
 /// Writes ops of the optimizer with their operands; optimizer_pass lists them.
 class UpdateWriter {
   public:

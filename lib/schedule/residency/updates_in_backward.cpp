@@ -14,6 +14,9 @@ LastUses::LastUses(const Program& program) {
         if (op.kind == OpKind::norm) {
             continue;  // reads gradients, which an update does not change
         }
+        if (op.kind == OpKind::unit_clip) {
+            last_[op.unit] = i;
+        }
         for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
                 const auto& used = program.buffers[operand.buffer];

@@ -19,6 +19,8 @@ struct ListedOps {
 
 /// Last ops of forward, backward and reduction that use the parameters or write the gradient of a unit.
 ///
+/// If each unit is clipped by its own norm, so is its unit_clip.
+///
 /// Whole units, not the ranges of an update: so the data ranks, which update different elements, list their
 /// collectives in the same order.
 class LastUses {

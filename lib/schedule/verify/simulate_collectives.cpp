@@ -44,7 +44,7 @@ void Simulation::meet(const std::vector<int>& members) {
     }
     const auto kind = op_of(lane_at(members.front())).kind;
     std::vector<std::vector<Pieces>> values;
-    if (kind == OpKind::step_end) {
+    if (class_of(kind) == OpClass::step_end) {
         for (std::size_t m = 0; m < members.size(); ++m) {
             const auto& lane = lane_at(members[m]);
             values.push_back(world_.local(lane.rank, lane.op(), lane.step, found[m]));

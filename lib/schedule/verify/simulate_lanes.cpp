@@ -88,7 +88,7 @@ void Simulation::advance(int index) {
     world_.check_predicate(lane.rank, lane.op(), lane.step);
     lane.is_skipped = skips(op, lane.step);
     lane.found = lane.is_skipped ? Found{} : world_.begin(lane.rank, lane.op(), lane.step);
-    const bool meets = op.group >= 0 && (op.kind == OpKind::step_end || is_collective(op.kind));
+    const bool meets = op.group >= 0 && (class_of(op.kind) == OpClass::step_end || is_collective(op.kind));
     if (lane.is_skipped && (!meets || is_message(op.kind))) {
         start(index);
     } else if (is_message(op.kind)) {

@@ -109,6 +109,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       evaluate_slots{batch_slots(evaluate, memory)},
       step_inputs{memory.span<kernels::StepInputs>(train.buffer(train.trainer_buffers.step_inputs)).front()},
       step_end{world, node, spec.optimizer, spec.data.train.size(), spec.data.has_pairs},
+      unit_clips{world, node, train, spec.optimizer},
       train_groups{world, node, train, spec, memory, *devices.device},
       evaluate_groups{world, node, evaluate, spec, memory, *devices.device},
       tensors{world, model, train, memory},
@@ -262,6 +263,9 @@ Action Assembly::Parts::action(const Program& program,
             }
             return saves.applied_to(index, unchanged, loaded(unchanged, bind_update(context, op)));
         case OpClass::step_end:
+            if (op.kind == schedule::OpKind::unit_clip) {
+                return unit_clips.bind(program, op, memory);
+            }
             return step_end.bind(program, op, memory);
         case OpClass::collective:
             return throttle.applied_to(program, op, unchanged, groups.bind(program, op, memory));

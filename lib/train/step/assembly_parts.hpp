@@ -28,6 +28,7 @@
 #include "train/step/lane_streams.hpp"
 #include "train/step/step_end.hpp"
 #include "train/step/tensor_access.hpp"
+#include "train/step/unit_clips.hpp"
 
 namespace ziggurat::train {
 
@@ -73,6 +74,7 @@ struct Assembly::Parts {
     std::vector<BatchSlot> evaluate_slots;
     kernels::StepInputs& step_inputs;  ///< on the host
     StepEnd step_end;
+    UnitClips unit_clips;
     GroupCollectives train_groups;
     GroupCollectives evaluate_groups;
     TensorAccess tensors;

@@ -52,6 +52,20 @@ def homes(chance, folder):
             *(f"tiers.home.{kind}={chance.choice(places)}" for kind in ("parameters", "gradients", "optimizer"))]
 
 
+def movement(chance, stages, has_homes):
+    """Another order in which state moves, with the same results; most have something to move only away from the device."""
+    ways = [[], ["overlap.optimizer_with_backward=true", "optimizer.clip.policy=speculate"]]
+    if stages == 1:
+        ways.append(["train.accumulate=by_layer"])
+        if not has_homes:
+            ways.append(["tiers.movement=chunks", "tiers.device=8 MiB", "tiers.host=1 GiB"])
+    return chance.choice(ways)
+
+
+# Layers of 20 ms, so that a kill in a step is probably between a speculative update and its commit.
+SPECULATION = ["overlap.optimizer_with_backward=true", "optimizer.clip.policy=speculate", "debug.throttle.compute=20ms"]
+
+
 def mark_unfinished(run):
     """Marks each `.tmp` that the kill left, and adds one that no later save will ever replace."""
     root = run / "ckpt"
@@ -90,10 +104,19 @@ class Round:
         self.ranks = self.chance.choice([n for n in (1, 2, 3, 4) if n != self.ranks])
         self.axes = some_axes(self.chance, self.ranks)
 
+    def speculates(self):
+        """Whatever the seed, the first job of all updates state on NVMe in backward, and is killed in a step."""
+        return self.name == "run0" and self.jobs == 1 and not kills_in_saves()
+
     def settings(self):
+        has_homes = self.speculates() or self.chance.random() < 0.7
+        state = homes(self.chance, self.place.folder / "nvme") if has_homes else []
+        if self.speculates():
+            state += ["tiers.home.optimizer=nvme", *SPECULATION]
+        else:
+            state += movement(self.chance, self.axes[1], has_homes)
         return [*SAME, f"checkpoint.every={self.every} steps", f"checkpoint.keep.last={self.keep}",
-                f"checkpoint.async={self.asynchronous}", *shared_state(self.chance, self.ranks, self.axes),
-                *(homes(self.chance, self.place.folder / "nvme") if self.chance.random() < 0.7 else [])]
+                f"checkpoint.async={self.asynchronous}", *shared_state(self.chance, self.ranks, self.axes), *state]
 
     def live(self):
         """Jobs until one finishes; returns the losses of all steps."""
@@ -119,8 +142,11 @@ class Round:
     def kill_at_some_instant(self, job):
         """False when the job ends before."""
         how = self.chance.random()
-        if self.is_given() or how < 0.2 or kills_in_saves():
+        if self.is_given() or kills_in_saves() or (how < 0.2 and not self.speculates()):
             job.wait_until(self.is_saving, "a save")
+        elif self.speculates():
+            job.wait_until(lambda: len(self.steps_of_this_job() or ()) >= 2, "2 more steps")
+            time.sleep(self.chance.uniform(0.06, 0.12))  # in backward of two layers
         elif how < 0.4:  # while it starts, or soon after
             time.sleep(self.chance.uniform(0, 1))
         else:

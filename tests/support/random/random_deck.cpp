@@ -281,9 +281,11 @@ void draw_numerics(Draw& draw, DeckText& deck, UpdateTime updates) {
         deck.set("clip", draw.one_of<std::string>(
                              {"{norm: 0.05, policy: speculate}", "{norm: 1.0, policy: speculate}"}));
     } else if (updates != UpdateTime::after_backward) {
-        deck.set("clip", draw.one_of<std::string>({"{policy: off}", "{norm: 0.05, policy: previous_norm}"}));
+        deck.set("clip", draw.one_of<std::string>({"{policy: off}", "{norm: 0.05, policy: previous_norm}",
+                                                   "{norm: 0.05, policy: per_unit}"}));
     } else if (draw.chance(0.8)) {
-        deck.set("clip", draw.one_of<std::string>({"{policy: off}", "0.05", "1.0"}));
+        deck.set("clip", draw.one_of<std::string>(
+                             {"{policy: off}", "0.05", "1.0", "{norm: 0.05, policy: per_unit}"}));
     }
     if (draw.chance(0.3)) {
         deck.set("no_decay", "[\"*embedding*\", \"*.down.weight\"]");

@@ -339,7 +339,11 @@ spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& l
     }
     if (draw.chance(0.3)) {
         spec.overlap.optimizer_with_backward = true;
-        spec.optimizer.clip = draw.chance(0.6) ? spec::ClipPolicy::global : spec::ClipPolicy::off;
+        spec.optimizer.clip = draw.chance(0.6)   ? spec::ClipPolicy::global
+                              : draw.chance(0.5) ? spec::ClipPolicy::off
+                                                 : spec::ClipPolicy::per_unit;
+    } else if (draw.chance(0.15)) {
+        spec.optimizer.clip = spec::ClipPolicy::per_unit;
     }
     if (spec.model.dropout == 0 && spec.parallel.context == 1 && spec.data.seq >= 8 && draw.chance(0.25)) {
         spec = with_pairs(spec, draw.chance(0.5) ? spec::ObjectiveKind::dpo : spec::ObjectiveKind::ipo);
@@ -409,6 +413,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("overlap.optimizer_with_backward", !s.overlap.optimizer_with_backward ? "false"
                                             : spec::speculates(s)              ? "speculate"
                                                                                : "true");
+    note("optimizer.clip.policy", s.optimizer.clip == spec::ClipPolicy::per_unit ? "per_unit" : "others");
     note("overlap.delayed_update", s.overlap.delayed_update ? "true" : "false");
     note("overlap.tensor", s.overlap.tensor_pieces ? "ring" : "off");
     note("overlap.bucket", number(s.overlap.bucket_elements));

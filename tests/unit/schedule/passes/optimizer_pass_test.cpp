@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "schedule/build_program.hpp"
 #include "schedule/volumes/link_traffic.hpp"
@@ -204,6 +205,79 @@ TEST(OptimizerPass, GivesTheInputsToUpdatesInBackwardBeforeTheStep) {
     EXPECT_NE(program.find_read(update, Role::update_inputs), nullptr);
     EXPECT_EQ(program.find_write(end, Role::update_inputs), nullptr);
     EXPECT_FALSE(first.waits_for_previous_step.empty()) << "the updates of the previous step read them";
+}
+
+/// Counts of ops that a unit's update needs, if units are clipped by their own norms.
+TEST(OptimizerPass, ClipsEachUnitByItsOwnNormBeforeItsUpdates) {
+    for (const bool beside : {false, true}) {
+        for (const double device : {1.0, 0.7, 0.0}) {
+            auto spec = sharded(2, 1, 2);
+            spec.overlap.optimizer_with_backward = beside;
+            spec.optimizer.clip = spec::ClipPolicy::per_unit;
+            spec.tiers.gradients = spec.tiers.optimizer = {device, 1 - device, 0};
+            const ModelLayout model{spec, 1};
+            const auto program = build_program(spec, model, Variant::train);
+            const auto end = test::index_of(program, "norm and clip factor");
+            std::size_t num_sums = 0;
+            for (const auto unit : model.units) {
+                const auto& name = model.table.units[unit].name;
+                const auto index = test::index_of(program, "norm and clip factor of " + name);
+                const auto& clip = program.ops[index];
+                const auto sums = of_role(clip.reads, Role::exact_sums);
+                EXPECT_EQ(program.groups.at(clip.group).members, (std::vector{0, 1}));
+                EXPECT_EQ(index < end, beside);
+                const auto made = program.find_write(clip, Role::update_inputs)->buffer;
+                EXPECT_EQ(made, program.trainer_buffers.unit_clips[unit].update_inputs);
+                std::set<Engine> tiers;
+                int updates = 0;
+                for (OpId i = 0; i < program.ops.end_id(); ++i) {
+                    const auto& op = program.ops[i];
+                    if (op.kind == OpKind::norm && op.unit == unit) {
+                        tiers.insert(program.lanes[op.lane].engine);
+                        EXPECT_LT(i, index);
+                    }
+                    const auto gradients = of_role(op.reads, Role::gradient);
+                    if (op.kind == OpKind::update && program.buffers[gradients.at(0).buffer].unit == unit) {
+                        ++updates;
+                        EXPECT_GT(i, index);
+                        EXPECT_EQ(gradients.size(), 1U) << "no other unit";
+                    }
+                }
+                EXPECT_EQ(sums.size(), tiers.size()) << "one sum of each tier that has gradients";
+                EXPECT_GT(tiers.size(), 0U);
+                num_sums += sums.size();
+                EXPECT_GT(updates, 0);
+            }
+            const auto& step_end = program.ops[end];
+            EXPECT_EQ(of_role(step_end.reads, Role::exact_sums).size(), num_sums);
+            EXPECT_EQ(num_sums > model.units.size(), device == 0.7) << "a unit has gradients in both tiers";
+            if (beside && device == 1) {
+                const auto head = test::index_of(program, "norm and clip factor of head");
+                const auto first = test::index_of(program, "norm and clip factor of embedding");
+                EXPECT_LT(head, first) << "the head's norm does not wait for the end of backward";
+            }
+        }
+    }
+}
+
+TEST(OptimizerPass, ClipsATiedTableByTheNormOfBothStages) {
+    auto spec = test::small_spec("gpt2", 1);
+    spec.model.layers = 2;
+    spec.parallel.stages = spec.parallel.ranks = 2;
+    spec.train.micro_batches = spec.train.global_batch / spec.train.micro_batch;
+    spec.overlap.optimizer_with_backward = true;
+    spec.optimizer.clip = spec::ClipPolicy::per_unit;
+    for (const int rank : {0, 1}) {
+        const auto program = build_program(spec, rank, Variant::train);
+        const auto& table = test::op_of(program, "norm and clip factor of embedding");
+        ASSERT_GE(table.group, 0);
+        EXPECT_EQ(program.groups[table.group].members, (std::vector{0, 1}));
+        for (const auto& op : program.ops) {
+            if (op.kind == OpKind::unit_clip && op.unit != table.unit) {
+                EXPECT_EQ(op.group, -1) << "one rank has the unit";
+            }
+        }
+    }
 }
 
 TEST(OptimizerPass, SpeculatesInBackwardAndRepeatsUpdatesAfterTheNormIsKnown) {
