@@ -45,7 +45,9 @@ std::int64_t context_bytes_by_formula(const spec::RunSpec& spec, const ModelLayo
     if (spec.parallel.context == 1) {
         return 0;
     }
-    const auto again = recompute_inputs(spec, model);
+    // Selective recomputation repeats attention: a ring sends its blocks again, exchanged heads are kept.
+    const bool exchanges = layout::exchanges_heads(spec.parallel);
+    const auto again = exchanges ? recompute_inputs(spec, model) : computed_again(spec, model);
     std::int64_t bytes = 0;
     for (const auto& units : model.chunk_units) {
         for (const UnitId unit : units) {
@@ -56,9 +58,8 @@ std::int64_t context_bytes_by_formula(const spec::RunSpec& spec, const ModelLayo
                 }
                 const auto found = again.find(unit);
                 const bool is_recomputed = found != again.end() && found->second.phases[p];
-                const auto of_pass = layout::exchanges_heads(spec.parallel)
-                                         ? bytes_of_exchange(spec, model)
-                                         : bytes_of_ring(spec, model, phases[p].window);
+                const auto of_pass =
+                    exchanges ? bytes_of_exchange(spec, model) : bytes_of_ring(spec, model, phases[p].window);
                 bytes += of_pass.forward * (is_recomputed ? 2 : 1);
                 bytes += model.runs_backward(unit, static_cast<int>(p)) ? of_pass.backward : 0;
             }

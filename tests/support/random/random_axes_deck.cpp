@@ -313,7 +313,8 @@ bool fits(const spec::RunSpec& run, const Degrees& degrees) {
            divides(degrees.blocks(), run.data.seq) && divides(degrees.tensor, run.model.ffn_hidden) &&
            divides(degrees.tensor, run.model.vocab_padded) &&
            (divides(degrees.tensor, keys) || divides(keys, degrees.tensor)) &&
-           degrees.stages <= run.model.layers && (degrees.stages == 1 || !run.train.is_by_layer()) &&
+           degrees.stages <= run.model.layers &&
+           (degrees.stages == 1 || run.train.accumulate != spec::AccumulationOrder::by_layer) &&
            divides(degrees.data * run.train.micro_batch, run.train.global_batch);
 }
 

@@ -370,7 +370,9 @@ RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::s
             }
             return made;
         }
-        made.refusals.push_back(loaded.found.sorted().front().problem);
+        const auto problems = loaded.found.sorted();
+        made.refusals.push_back(
+            std::ranges::find(problems, Severity::error, &deck::Problem::severity)->problem);
     }
     throw Error{ErrorKind::internal,
                 fmt::format("no deck of seed {} is taken (the last was refused: {}). Draw others.", seed,
