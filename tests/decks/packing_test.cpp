@@ -50,8 +50,7 @@ struct Holes {
 /// Holes that place_buffers ignores.
 constexpr std::int64_t small_holes = 65536;
 
-/// Small deck with few buffers of different sizes: the bounded search leaves 0.5 MB, or 4 %.
-/// Small decks, with few buffers of one size.
+/// Small decks with few buffers of different sizes: the bounded search leaves up to 0.5 MB, or 4 %.
 const std::set<std::string> least_packed{"zero-infinity.yaml", "greedysnake.yaml"};
 
 /// Returns the limit of an arena's holes.

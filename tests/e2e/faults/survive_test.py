@@ -145,7 +145,7 @@ class Round:
         if self.is_given() or kills_in_saves() or (how < 0.2 and not self.speculates()):
             job.wait_until(self.is_saving, "a save")
         elif self.speculates():
-            job.wait_until(lambda: len(self.steps_of_this_job() or ()) >= 2, "2 more steps")
+            job.wait_until(lambda: len(self.steps_of_this_job() or ()) >= 5, "5 more steps")
             time.sleep(self.chance.uniform(0.06, 0.12))  # in backward of two layers
         elif how < 0.4:  # while it starts, or soon after
             time.sleep(self.chance.uniform(0, 1))
