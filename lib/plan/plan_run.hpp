@@ -59,7 +59,8 @@ struct RunPlan {
 /// the fullest built rank of their stage.
 ///
 /// In pipelines with large programs, some stages represent later stages. Those do not have more layers, and
-/// do not keep the activations of more micro-batches.
+/// do not keep the activations of more micro-batches. With Movement::chunks, they can fill more memory,
+/// within the device's budget.
 ///
 /// With `only_stage`, only that stage is built, and all ranks are assumed to be like its ranks. Its needs are
 /// compared with its own device, and with equal shares of a node's memory and disks.

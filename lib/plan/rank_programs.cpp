@@ -12,6 +12,7 @@
 #include "plan/memory_table.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
+#include "spec/depths.hpp"
 #include "spec/passes_with_cache.hpp"
 
 namespace ziggurat::plan {
@@ -159,6 +160,11 @@ void add_cached(const spec::RunSpec& spec, int rank, OneAtATime& programs) {
 
 std::int64_t passes_of_step(const spec::RunSpec& spec) {
     return (spec.model.layers + 2) * spec.train.micro_batches;
+}
+
+bool times_with_chunks(const spec::RunSpec& spec) {
+    return spec.tiers.movement == spec::Movement::chunks && spec::is_any_state_away(spec) &&
+           passes_of_step(spec) <= max_passes;
 }
 
 RankPrograms build_small(const spec::RunSpec& whole, const ReducedRun& built, int rank) {

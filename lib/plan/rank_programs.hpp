@@ -20,6 +20,9 @@ inline constexpr std::int64_t max_passes_to_be_sure = 4096;
 /// Returns the number of unit passes in a step.
 std::int64_t passes_of_step(const spec::RunSpec& spec);
 
+/// True if chunks move in steps of at most max_passes, which are built whole to plan their time.
+bool times_with_chunks(const spec::RunSpec& spec);
+
 /// Programs of one rank, and their memory.
 struct RankPrograms {
     schedule::Program train;     ///< the largest program if no tensor is trained; without dependencies

@@ -7,6 +7,7 @@
 #include "layout/mesh.hpp"
 #include "layout/stage_layers.hpp"
 #include "plan/for_each_on_threads.hpp"
+#include "plan/rank_programs.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
 #include "spec/stage_state.hpp"
@@ -46,12 +47,13 @@ std::vector<std::int64_t> layers_by_stage(const spec::RunSpec& spec) {
 StageComparison::StageComparison(const spec::RunSpec& spec)
     : layers_{layers_by_stage(spec)},
       windowed_{windowed_by_stage(spec)},
-      states_{spec::states_of_stages(spec)} {}
+      states_{spec::states_of_stages(spec)},
+      differ_in_chunks_{times_with_chunks(spec)} {}
 
 bool StageComparison::are_identical(int one, int other) const {
     const auto last = std::ssize(layers_) - 1;
     const bool is_at_an_end = one == 0 || other == 0 || one == last || other == last;
-    return one == other || (!is_at_an_end && layers_[one] == layers_[other] &&
+    return one == other || (!is_at_an_end && !differ_in_chunks_ && layers_[one] == layers_[other] &&
                             windowed_[one] == windowed_[other] && states_[one] == states_[other]);
 }
 

@@ -13,7 +13,8 @@ namespace ziggurat::plan {
 ///
 /// Stages are of one kind if they have equal numbers of layers, both or neither the embedding, both or
 /// neither the head, and the same recomputation and homes. Their programs then take the same time and have
-/// equal updates. The number of micro-batches in flight is not compared, so memory may differ.
+/// equal updates. The number of micro-batches in flight is not compared, so memory may differ. If chunks stay
+/// in memory that is free, this changes the time, so each stage is its own kind.
 class StageComparison {
   public:
     explicit StageComparison(const spec::RunSpec& spec);
@@ -25,6 +26,7 @@ class StageComparison {
     std::vector<std::int64_t> layers_;    ///< by stage, as the vectors below
     std::vector<std::int64_t> windowed_;  ///< layers with a window
     std::vector<spec::StageState> states_;
+    bool differ_in_chunks_;
 };
 
 /// Returns the first stage of each kind.

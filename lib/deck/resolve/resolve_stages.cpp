@@ -74,7 +74,9 @@ std::string layers_text(const spec::RunSpec& run, int stage) {
 }
 
 /// Returns the settings in which `state` differs from `general`, each after a comma.
-std::string own_text(const StageState& state, const StageState& general) {
+///
+/// With chunks, homes of parameters, gradients and optimizer are auto in every deck.
+std::string own_text(const StageState& state, const StageState& general, spec::Movement movement) {
     std::string text;
     const auto& recompute = state.recompute;
     if (recompute.kind != general.recompute.kind || recompute.every != general.recompute.every) {
@@ -83,7 +85,8 @@ std::string own_text(const StageState& state, const StageState& general) {
     }
     std::vector<std::string> homes;
     for (const auto& key : home_keys) {
-        if (state.*key.home != general.*key.home) {
+        const bool can_be_written = movement == spec::Movement::fixed || key.home == &StageState::activations;
+        if (can_be_written && state.*key.home != general.*key.home) {
             homes.push_back(fmt::format("{}: {}", key.name, spec::write_home(state.*key.home)));
         }
     }
@@ -95,7 +98,8 @@ void write_stages(Resolution& resolution, const std::string& reason) {
     const auto general = spec::general_state(run);
     std::vector<std::string> entries;
     for (int stage = 0; stage < run.parallel.stages; ++stage) {
-        const auto own = run.stages.empty() ? std::string{} : own_text(run.stages[stage], general);
+        const auto own =
+            run.stages.empty() ? std::string{} : own_text(run.stages[stage], general, run.tiers.movement);
         entries.push_back(fmt::format("{{layers: {}{}}}", layers_text(run, stage), own));
     }
     resolution.values.set_count(each, 0);

@@ -27,10 +27,6 @@ constexpr std::array features = {
             }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
-    Feature{"tiers.movement", "chunks in pipelines", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.tiers.movement == spec::Movement::chunks && run.parallel.stages > 1;
-            }},
     Feature{"train.lora.rank", "tiles together with adapters", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.model.lora.is_on() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);

@@ -51,8 +51,9 @@ void chunks_choose_their_homes(const Resolution& at) {
     if (at.run.tiers.movement != spec::Movement::chunks) {
         return;
     }
-    for (const char* key : {"tiers.home.parameters", "tiers.home.gradients", "tiers.home.optimizer"}) {
-        if (at.values.is_written(key) && !at.is_auto(key)) {
+    for (const auto& key : home_keys(at.values)) {
+        const bool moves_by_chunk = !key.ends_with(".activations");
+        if (moves_by_chunk && at.values.is_written(key) && !at.is_auto(key)) {
             at.found.error(at.values.location(key), fmt::format("{} is not auto", key),
                            "tiers.movement: chunks chooses the tier of each chunk",
                            "Remove it, or set tiers.movement: static.");

@@ -67,6 +67,9 @@ PlannedTimeline planned_timeline(const spec::RunSpec& spec, const spec::MachineS
     }
     auto shorter = spec;
     shorter.train.micro_batches = std::min(spec.train.micro_batches, micro_batches_shown);
+    if (shorter.train.micro_batches < spec.train.micro_batches) {
+        shorter.tiers.movement = spec::Movement::fixed;  // fewer leave more memory free for chunks
+    }
     const auto built = shortened(shorter, Size::of_search).spec;
     const auto kinds = stages_of_each_kind(built);
     const auto ranks = ranks_of_each_kind(built);

@@ -273,14 +273,12 @@ Line layers_to_build(const spec::RunSpec& spec, std::int64_t weight) {
 
 StageTime stage_time(const spec::RunSpec& asked, int rank, const Rates& rates) {
     auto spec = asked;
-    if (spec.tiers.movement == spec::Movement::chunks && spec::is_any_state_away(spec)) {
+    if (times_with_chunks(spec)) {
         // Chunks use the memory that is free in the whole step. A part of it does not show that.
-        if (passes_of_step(spec) <= max_passes) {
-            const BuiltStage whole{spec, rank, rates};
-            return extended(spec, whole, whole, {});
-        }
-        spec.tiers.movement = spec::Movement::fixed;
+        const BuiltStage whole{spec, rank, rates};
+        return extended(spec, whole, whole, {});
     }
+    spec.tiers.movement = spec::Movement::fixed;
     const auto weight = weight_of_layer(spec);
     if (spec.train.is_by_layer() && spec.train.micro_batches > micro_batches_by_layer) {
         const auto time_of = [&](std::int64_t micro_batches) {

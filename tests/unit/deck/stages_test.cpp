@@ -43,7 +43,8 @@ class Stages : public ::testing::Test {
             chosen.tiers.open = {};
             chosen.recompute.is_auto = false;
             for (auto& state : chosen.stages) {
-                EXPECT_TRUE(state.open.optimizer && state.recompute.is_auto);
+                const bool has_chunks = run.tiers.movement == spec::Movement::chunks;
+                EXPECT_TRUE(state.open.optimizer && (state.recompute.is_auto || has_chunks));
                 state.open = {};
                 state.recompute.is_auto = false;
             }
@@ -144,6 +145,19 @@ TEST_F(Stages, ShowWhatWasChosenForEach) {
         EXPECT_EQ(again(loaded).run, loaded.run);
         EXPECT_EQ(again(loaded).effective.find("auto\n"), std::string::npos);
     }
+}
+
+/// Homes of chunks are auto in every deck, so the deck that is shown has no others.
+TEST_F(Stages, ShowNoHomesOfChunks) {
+    const auto loaded = load_with("{stages: 2}", 8, "recompute: auto\ntiers: {movement: chunks}\n");
+
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.stages.back().optimizer.host, 0.75);
+    EXPECT_NE(loaded.effective.find("each: [{layers: 4}, {layers: 2, recompute: {kind: full, every: 1}}]"),
+              std::string::npos)
+        << loaded.effective;
+    ASSERT_TRUE(again(loaded).ok()) << again(loaded).found.print();
+    EXPECT_EQ(again(loaded).run, loaded.run);
 }
 
 TEST_F(Stages, AreNotShownWhereThereIsOne) {

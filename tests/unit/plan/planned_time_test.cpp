@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "layout/mesh.hpp"
+#include "plan/cost/rates.hpp"
+#include "plan/simulator/stage_time.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {
@@ -49,6 +52,22 @@ spec::RunSpec run_of(const std::string& family,
     spec.parallel.ranks = data * tensor * stages;
     spec.parallel.ranks_per_node = 4;
     return spec;
+}
+
+// The micro-batches in flight differ, so the memory that is free for chunks does, too.
+TEST(PlannedTime, OfEachStageIsItsOwnIfChunksMove) {
+    auto spec = run_of("llama", 1, 1, 4, 8, 8);
+    spec.tiers.parameters = {0, 1, 0};
+    spec.tiers.device_budget_bytes = 1;
+    EXPECT_EQ(planned_time(spec, machine()).stages.size(), 3U);
+    spec.tiers.movement = spec::Movement::chunks;
+    const auto planned = planned_time(spec, machine());
+    ASSERT_EQ(planned.stages.size(), 4U);
+    for (const auto& stage : planned.stages) {
+        const layout::Mesh mesh{spec.parallel};
+        const int rank = mesh.neighbour(spec::Axis::pipeline, 0, stage.stage);
+        EXPECT_EQ(stage.time.lanes, stage_time(spec, rank, rates_of(spec, machine())).lanes) << stage.stage;
+    }
 }
 
 void shard(spec::RunSpec& spec, int zero) {
