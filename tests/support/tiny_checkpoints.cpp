@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <optional>
 
@@ -32,6 +33,9 @@ SharedFolder::SharedFolder(const comm::Context& group)
     : group_{group}, path_{comm::broadcast(group, group.rank() == 0 ? made_folder() : "")} {}
 
 SharedFolder::~SharedFolder() {
+    if (std::uncaught_exceptions() > 0) {
+        return;  // this rank ends the job, and other ranks do not come to the barrier
+    }
     comm::barrier(group_);
     if (group_.rank() == 0) {
         fs::remove_all(path_);

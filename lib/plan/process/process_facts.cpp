@@ -8,6 +8,7 @@
 #include "layout/node_groups.hpp"
 #include "layout/staging/staging_sizes.hpp"
 #include "schedule/expand/expand.hpp"
+#include "schedule/passes/save_ring_pass.hpp"
 #include "schedule/passes/saved_runs.hpp"
 
 namespace ziggurat::plan {
@@ -133,6 +134,9 @@ void ProcessFacts::add_training(const spec::RunSpec& spec,
         const auto& buffer = program.buffers[saved.buffer];
         kinds.insert(buffer.state);
         add_pieces(*this, model, buffer, saved.elements);
+    }
+    if (program.trainer_buffers.save_ring >= 0) {
+        kept_bytes += schedule::bytes_held(schedule::streamed_ranges(model, program));
     }
     pieces_of_all_ranks = std::ssize(kinds) * pieces_of_a_kind(model);
 }

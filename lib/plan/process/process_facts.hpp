@@ -16,7 +16,7 @@ struct ProcessFacts {
     // State that the rank saves.
     std::int64_t pieces = 0;      ///< boxes of tensors
     std::int64_t blocks = 0;      ///< of layout::hash_block_bytes
-    std::int64_t kept_bytes = 0;  ///< that the writer copies: see layout::kept_bytes
+    std::int64_t kept_bytes = 0;  ///< that the writer copies: see layout::kept_bytes and schedule::bytes_held
     std::int64_t saved_bytes = 0;
     std::int64_t largest_piece_bytes = 0;
     std::int64_t pieces_of_all_ranks = 0;  ///< estimate: tensors and their cuts between ranks

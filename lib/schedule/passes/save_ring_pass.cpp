@@ -136,6 +136,17 @@ std::vector<StreamedRange> streamed_ranges(const ModelLayout& model, const Progr
     return runs;
 }
 
+std::int64_t bytes_held(const std::vector<StreamedRange>& ranges) {
+    std::map<int, std::int64_t> smallest;  // by buffer: offset among the later ranges
+    std::int64_t held = 0;
+    for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
+        const auto [known, is_last] = smallest.try_emplace(range->home, range->at_home.offset);
+        held += known->second < range->at_home.offset ? range->at_home.bytes : 0;
+        known->second = std::min(known->second, range->at_home.offset);
+    }
+    return held;
+}
+
 void save_ring_pass(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
     const auto on_nvme = passing(model, program);
     if (on_nvme.empty()) {

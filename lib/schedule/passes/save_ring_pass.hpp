@@ -21,12 +21,18 @@ struct StreamedRange {
     std::int64_t staged_offset = 0;
 };
 
-/// Returns the ranges of all updates of `program`, in the order of its ops; those of one buffer ascend.
+/// Returns the ranges of all updates of `program`, in the order of its ops.
+///
+/// Those of one buffer ascend, except if updates before the step's end work on the host and a later one works
+/// on the device (policy speculate).
 ///
 /// Saved NVMe state that is in none of the ranges, such as frozen parameters, is not changed by any step.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.2.2 (chunks through the optimizer)
 std::vector<StreamedRange> streamed_ranges(const ModelLayout& model, const Program& program);
+
+/// Returns the bytes of ranges that come before a range with a smaller offset in the same buffer.
+std::int64_t bytes_held(const std::vector<StreamedRange>& ranges);
 
 /// Adds the buffer `save ring` on the host if updates load saved state from NVMe.
 ///

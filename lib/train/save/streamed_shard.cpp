@@ -88,7 +88,9 @@ class StreamedShard {
         }
     }
 
-    /// Appends a range of a buffer to the pieces that it overlaps, in their order.
+    /// Appends a range of a buffer to the pieces that it overlaps.
+    ///
+    /// A range that does not follow the appended bytes is held in memory until the bytes before it are there.
     void append(const SaveStream::Part& part) {
         const auto pieces = at_home_.find(part.home);
         if (pieces == at_home_.end()) {
@@ -103,10 +105,31 @@ class StreamedShard {
         for (; k != pieces->second.end() && places_[*k].offset_bytes < part_end; ++k) {
             const auto begin = std::max(part.offset_bytes, places_[*k].offset_bytes);
             const auto end = std::min(part_end, end_of(*k));
-            ZG_ENSURES(output_.bytes_appended(*k) == begin - places_[*k].offset_bytes);
-            output_.append(*k, part.bytes.subspan(begin - part.offset_bytes, end - begin),
-                           output_.main_output());
+            const auto bytes = part.bytes.subspan(begin - part.offset_bytes, end - begin);
+            const auto offset = begin - places_[*k].offset_bytes;
+            ZG_ENSURES(offset >= output_.bytes_appended(*k));
+            if (offset > output_.bytes_appended(*k)) {
+                held_[*k].try_emplace(offset, bytes.begin(), bytes.end());
+                continue;
+            }
+            output_.append(*k, bytes, output_.main_output());
+            append_held(*k);
         }
+    }
+
+    /// Appends the held ranges of a piece that follow its appended bytes.
+    void append_held(std::size_t k) {
+        auto& ranges = held_[k];
+        while (!ranges.empty() && ranges.begin()->first == output_.bytes_appended(k)) {
+            output_.append(k, ranges.begin()->second, output_.main_output());
+            ranges.erase(ranges.begin());
+        }
+    }
+
+    /// Returns the end of the bytes of a piece that are read from its home next.
+    std::int64_t end_of_gap(std::size_t k) {
+        const auto& ranges = held_[k];
+        return ranges.empty() ? sources_[k].piece.bytes() : ranges.begin()->first;
     }
 
     void write_from_memory(std::size_t k) {
@@ -124,9 +147,10 @@ class StreamedShard {
         while (output_.bytes_appended(k) < source.piece.bytes()) {
             let_pass(false);
             const auto done = output_.bytes_appended(k);
-            window.resize(std::min(window_bytes, source.piece.bytes() - done));
+            window.resize(std::min(window_bytes, end_of_gap(k) - done));
             source.read(done, window);
             output_.append(k, window, output_.main_output());
+            append_held(k);
         }
     }
 
@@ -135,6 +159,7 @@ class StreamedShard {
     SaveStream& stream_;
     const std::atomic<bool>& cancel_requested_;
     std::map<int, std::vector<std::size_t>> at_home_;  ///< by buffer, ascending: pieces not in memory
+    std::map<std::size_t, std::map<std::int64_t, std::vector<std::byte>>> held_;  ///< by piece and offset
     checkpoint::ShardWriter output_;
 };
 

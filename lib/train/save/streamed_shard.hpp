@@ -22,7 +22,7 @@ struct HomePosition {
 ///
 /// Ranges from the stream are written first, so that updates do not wait. Between them, it writes the sources
 /// that are in memory. At the end, it reads the ranges that no update has streamed from their home. It always
-/// leaves the stream, also after an error.
+/// leaves the stream, also after an error. Ranges that do not ascend are held in memory (see bytes_held).
 ///
 /// \param placements  homes of all sources
 /// Collective: local; on its own thread

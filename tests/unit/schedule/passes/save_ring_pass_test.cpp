@@ -49,6 +49,19 @@ TEST(PassingState, OfOneLaneNeedsNoOrder) {
     EXPECT_EQ(ordered, 0);
 }
 
+// Updates of the device come after the step's end, so the first range of a buffer comes after later ones.
+TEST(PassingState, IsHeldIfUpdatesOfTheHostAreSpeculative) {
+    auto spec = weights_on_nvme({0.4, 0.6, 0});
+    const auto held = [&] {
+        const ModelLayout model{spec, 0};
+        return bytes_held(streamed_ranges(model, build_program(spec, model, Variant::train)));
+    };
+    EXPECT_EQ(held(), 0);
+    spec.overlap.optimizer_with_backward = true;
+    spec.optimizer.clip = spec::ClipPolicy::global;
+    EXPECT_GT(held(), 0);
+}
+
 // A device update cannot write to the ring, which is on the host.
 TEST(PassingState, LeavesTheDeviceByACopyInFrontOfTheUpdate) {
     const auto spec = weights_on_nvme({1, 0, 0});
