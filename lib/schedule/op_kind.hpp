@@ -25,7 +25,8 @@ enum class OpKind {
     /// Global norm, clip factor and skip flag from the exact sums. Runs on the host and contains an
     /// all_reduce of integers.
     step_end,
-    /// Norm of one unit's gradient and its clip factor, from the exact sums of the ranks that have the unit.
+    /// Norm of one unit's gradient and its clip factor, from the exact sums of the unit's ranks.
+    ///
     /// Runs on the host and contains an all_reduce of integers.
     unit_clip,
     all_gather,

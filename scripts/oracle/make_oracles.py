@@ -205,14 +205,14 @@ def make_delayed():
     """Delayed updates."""
     def rule(*args):
         return train_delayed(*args, DELAYED_AFTER)
-    return make_rule("delayed_tiny", rule, {"delayed_update": {"after": DELAYED_AFTER}})
+    return make_rule("rules/delayed_tiny", rule, {"delayed_update": {"after": DELAYED_AFTER}})
 
 
 def make_per_unit():
     """Units clipped by their own norms."""
     def rule(*args):
         return train(*args, clip=adamw.clip_units)
-    return make_rule("per_unit_tiny", rule, {})
+    return make_rule("rules/per_unit_tiny", rule, {})
 
 
 def is_key_bias(name):
@@ -333,7 +333,7 @@ def main():
     torch.set_num_threads(1)  # the tensors are small
     problems = []
     makers = {name: lambda name=name: make(name) for name in DECKS} | {
-        "slow_moments": make_slow_moments, "delayed_tiny": make_delayed, "per_unit_tiny": make_per_unit,
+        "slow_moments": make_slow_moments, "rules/delayed_tiny": make_delayed, "rules/per_unit_tiny": make_per_unit,
         "preference_tiny": preference.make}
     if unknown := set(chosen.names) - set(makers):
         parser.error(f"no oracle is named {', '.join(sorted(unknown))}")
@@ -342,7 +342,7 @@ def main():
         if check:
             problems += compare(name, config, tensors)
         else:
-            FOLDER.mkdir(parents=True, exist_ok=True)
+            (FOLDER / name).parent.mkdir(parents=True, exist_ok=True)
             (FOLDER / f"{name}.json").write_text(json.dumps(config, indent=2) + "\n")
             tensor_file.write(FOLDER / f"{name}.safetensors", tensors)
     print("\n".join(problems) or ("the files are what PyTorch says" if check else f"written to {FOLDER}"))

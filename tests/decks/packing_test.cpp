@@ -101,7 +101,8 @@ void expect_few_holes(const std::string& name, const spec::RunSpec& spec) {
     for (const int stage : std::set{0, std::min(1, stages - 1), stages / 2, stages - 1}) {
         const auto holes = holes_of(spec, spec.parallel.ranks / stages * stage);
         for (std::size_t a = 0; a < num_arenas; ++a) {
-            EXPECT_LE(holes[a].bytes, least_packed.contains(name) && a == 0 ? holes[a].live / 20 : holes[a].max)
+            EXPECT_LE(holes[a].bytes,
+                      least_packed.contains(name) && a == 0 ? holes[a].live / 20 : holes[a].max)
                 << name << ", stage " << stage << ", " << arena_names[a] << ", live: " << holes[a].live;
             worst[a] = std::max(holes[a], worst[a], [](const Holes& one, const Holes& other) {
                 return one.percent() < other.percent();

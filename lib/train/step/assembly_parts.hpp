@@ -23,12 +23,12 @@
 #include "train/ops/logits_probe.hpp"
 #include "train/ops/save_stream.hpp"
 #include "train/ops/throttle.hpp"
+#include "train/ops/unit_clips.hpp"
 #include "train/step/assembly.hpp"
 #include "train/step/executors.hpp"
 #include "train/step/lane_streams.hpp"
 #include "train/step/step_end.hpp"
 #include "train/step/tensor_access.hpp"
-#include "train/step/unit_clips.hpp"
 
 namespace ziggurat::train {
 

@@ -1,7 +1,7 @@
 /// Delayed updates against PyTorch, also over a resume; tests/oracle/README.md defines the files.
 #include <gtest/gtest.h>
 
-#include "tests/oracle/oracle_steps.hpp"
+#include "tests/oracle/rules/oracle_steps.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tiny_checkpoints.hpp"
 #include "train/console/console.hpp"

@@ -17,7 +17,7 @@
 
 namespace ziggurat::train {
 
-/// Ops `unit_clip`: a small all-reduce over the ranks of a unit, which gives its updates their clip factor.
+/// Ops `unit_clip`: an all-reduce over the ranks of a unit, which gives its updates their clip factor.
 ///
 /// All units of a group use one AsyncSum: the ops of their lane run one after another.
 ///

@@ -24,14 +24,14 @@ namespace ziggurat::train {
 /// Training steps of a model with an oracle's initial weights and batch, on the ranks of a group.
 struct OracleSteps {
     /// \param file    name of its files
-    /// \param change  what the run has beside the oracle's deck
+    /// \param change  what the run has in addition to the oracle's deck
     OracleSteps(const std::string& file,
                 const comm::Context& group,
                 spec::DType compute,
                 const std::function<void(spec::RunSpec&)>& change,
                 std::string dir = "")
-        : oracle{test::path_of(file + ".safetensors")},
-          config(nlohmann::json::parse(std::ifstream{test::path_of(file + ".json")})),
+        : oracle{test::path_of("rules/" + file + ".safetensors")},
+          config(nlohmann::json::parse(std::ifstream{test::path_of("rules/" + file + ".json")})),
           bounds(config.at("bounds").at(compute == spec::DType::f32 ? "f32" : "bf16")),
           spec{spec_of_run(file, group.size(), compute, change, std::move(dir))},
           assembly{spec, group, test::processors_for_tests(spec.parallel.threads)},

@@ -1,4 +1,4 @@
-#include "train/step/unit_clips.hpp"
+#include "train/ops/unit_clips.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,6 @@
 
 #include "base/contract.hpp"
 #include "optim/adamw_inputs.hpp"
-#include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
 
@@ -56,7 +55,11 @@ Action UnitClips::bind(const schedule::Program& program, const schedule::Op& op,
                     if (sum != nullptr && !sum->poll()) {
                         return false;
                     }
-                    finish(unit, sum != nullptr ? sum_of_words(sum->words()) : unit.sum());
+                    ExactSum::Limbs limbs = unit.sum().limbs();
+                    if (sum != nullptr) {
+                        std::ranges::copy(sum->words(), limbs.begin());
+                    }
+                    finish(unit, ExactSum{limbs});
                     return true;
                 }};
 }

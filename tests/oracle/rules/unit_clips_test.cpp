@@ -4,7 +4,7 @@
 #include <string>
 #include <tuple>
 
-#include "tests/oracle/oracle_steps.hpp"
+#include "tests/oracle/rules/oracle_steps.hpp"
 #include "tests/support/rank_test.hpp"
 
 namespace ziggurat::train {
