@@ -13,6 +13,7 @@
 #include "schedule/model_layout.hpp"
 #include "schedule/verify/link_volumes.hpp"
 #include "spec/fates.hpp"
+#include "spec/stage_state.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -128,6 +129,12 @@ std::string activation_in(const schedule::Buffer& buffer) {
     return buffer.name.substr(0, buffer.name.find_first_of(", "));
 }
 
+/// Returns the name of its unit: `layers.0` for `layers.0.mlp.up`.
+std::string unit_of(const std::string& activation) {
+    const auto first = activation.find('.');
+    return activation.substr(0, activation.starts_with("layers.") ? activation.find('.', first + 1) : first);
+}
+
 std::map<std::string, FoundFate> fates_in(const schedule::Program& program) {
     std::map<std::string, FoundFate> found;
     for (const auto& op : program.ops) {
@@ -155,11 +162,18 @@ std::string lack_of_fates(const spec::RunSpec& run, const schedule::Program& pro
         return {};
     }
     auto found = fates_in(program);
+    std::set<std::string> units;
+    for (const auto& [name, fate] : found) {
+        units.insert(unit_of(name));
+    }
     std::string differences;
     for (const auto& activation : layout::activations_of(layout::family_table(run))) {
         const auto fate = spec::fate_of(run.recompute.fates, activation.name);
         if (!fate) {
             continue;
+        }
+        if (!units.contains(unit_of(activation.name))) {
+            continue;  // a layer of another stage
         }
         const auto& is = found[activation.name];
         const auto tier = spec::tier_of(*fate);
@@ -186,12 +200,14 @@ bool has_closed_forms(const spec::RunSpec& run) {
            is_whole(tiers.optimizer) && is_whole(tiers.activations);
 }
 
-std::string lack_of_movement(const spec::RunSpec& run,
+std::string lack_of_movement(const spec::RunSpec& whole,
                              const comm::Context& group,
                              const schedule::BytesByLink& counted,
                              const schedule::BytesByLink& redone) {
-    const auto program = schedule::build_program(run, group.rank(), schedule::Variant::train);
-    const bool moves = has_elements(program, schedule::ModelLayout{run, group.rank()});
+    const schedule::ModelLayout model{whole, group.rank()};
+    const auto run = spec::of_stage(whole, model.stage);
+    const auto program = schedule::build_program(whole, group.rank(), schedule::Variant::train);
+    const bool moves = has_elements(program, model);
     const auto& tiers = run.tiers;
     const auto through = [](const Home& home, std::vector<Engine> host, const std::vector<Engine>& nvme) {
         if (home.nvme == 1) {

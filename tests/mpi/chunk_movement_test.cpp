@@ -34,9 +34,7 @@ constexpr Layout layouts[] = {{"gpipe", PipelineSchedule::gpipe},
                               {"zero_bubble", PipelineSchedule::zero_bubble},
                               {"zero_bubble_v", PipelineSchedule::zero_bubble, 2}};
 
-/// Returns a run with stages on all ranks, or on half of them.
-///
-/// In the second case, there are two data ranks (ZeRO 3) or tensor ranks.
+/// Returns a run with stages on all ranks that data (ZeRO 3) and tensor ranks leave.
 spec::RunSpec run_of(const std::string& family, const Layout& layout, int data, int tensor) {
     const int ranks = test::world().size();
     const int stages = ranks / (data * tensor);
@@ -69,7 +67,7 @@ schedule::BytesByLink bytes_of(const spec::RunSpec& run) {
         schedule::build_program(run, test::world().rank(), schedule::Variant::train));
 }
 
-/// Checks that every link has moved the bytes of the program.
+/// Checks that every link has moved the planned bytes.
 ///
 /// The moments of the first step are not read.
 void expect_planned_bytes(const spec::RunSpec& run, const Assembly& assembly) {

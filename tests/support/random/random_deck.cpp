@@ -17,6 +17,7 @@
 #include "tests/support/random/draw_scaling.hpp"
 #include "tests/support/random/order_of_reference.hpp"
 #include "tests/support/random/random_spec.hpp"
+#include "tests/support/random/random_stages.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -32,7 +33,9 @@ std::int64_t odd(Draw& draw, std::int64_t low, std::int64_t high) {
     return draw.between(low / 2, (high - 1) / 2) * 2 + 1;
 }
 
-void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t max_layers) {
+/// Returns the number of layers.
+std::int64_t draw_model(
+    Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t min_layers, std::int64_t max_layers) {
     const auto families = layout::families();
     const auto& family = *families[static_cast<std::size_t>(draw.between(0, std::ssize(families) - 1))];
     // Blocks of wide models are sent in several pieces.
@@ -42,7 +45,8 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t max_l
     const auto pairs = is_wide ? draw.between(12, 16) : draw.between(2, 4);
     const auto head_dim = 2 * pairs + (is_odd ? 1 : 0);
     deck.set("family", family.name);
-    deck.set("layers", draw.between(1, max_layers));
+    const auto layers = draw.between(min_layers, std::max(min_layers, max_layers));
+    deck.set("layers", layers);
     deck.set("hidden", heads * head_dim);
     deck.set("heads", heads);
     auto turned = head_dim;
@@ -101,6 +105,52 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t max_l
         deck.set("dropout", 0.1);
     }
     deck.section("model");
+    return layers;
+}
+
+/// Ranks of the axes other than data, and the chunks of a stage.
+struct ModelAxes {
+    int tensor = 1;
+    int stages = 1;
+    int chunks = 1;
+};
+
+/// Returns a divisor of `ranks` above 1.
+int draw_degree(Draw& draw, int ranks) {
+    int degree = 1;
+    while (degree == 1) {
+        degree = draw.between_divisors(1, ranks);
+    }
+    return degree;
+}
+
+/// Draws stages for half of the decks with several ranks, and tensor ranks for a few.
+ModelAxes draw_axes(Draw& draw, int ranks) {
+    ModelAxes drawn;
+    if (ranks > 1 && draw.chance(0.5)) {
+        drawn.stages = draw_degree(draw, ranks);
+        drawn.chunks = draw.chance(0.4) ? 2 : 1;
+    }
+    if (ranks > drawn.stages && draw.chance(0.2)) {
+        drawn.tensor = draw_degree(draw, ranks / drawn.stages);
+    }
+    return drawn;
+}
+
+void set_axes(Draw& draw, DeckText& deck, const ModelAxes& axes, std::int64_t layers) {
+    if (axes.tensor > 1) {
+        deck.set("tensor", axes.tensor);
+        deck.set("sequence", draw.chance(0.4));
+    }
+    if (axes.stages > 1) {
+        const auto schedule = axes.chunks > 1
+                                  ? draw.one_of<std::string>({"interleaved", "zero_bubble_v"})
+                                  : draw.one_of<std::string>({"gpipe", "1f1b", "1f1b", "zero_bubble"});
+        const auto each = draw.chance(0.3) ? ", each: " + drawn_stages(draw, axes.stages, axes.chunks, layers)
+                                           : std::string{};
+        deck.set("pipeline", fmt::format("{{stages: {}, schedule: {}, chunks_per_stage: {}{}}}", axes.stages,
+                                         schedule, axes.chunks, each));
+    }
 }
 
 void draw_batches(Draw& draw, DeckText& deck, int ranks, int steps) {
@@ -305,17 +355,22 @@ std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme
     deck.set("every", "none");  // tests that save set it
     deck.section("checkpoint");
     const auto seq = odd(draw, 3, 15);
-    draw_model(draw, deck, seq, nvme_folder.empty() ? 3 : 4);
+    const bool has_tiers = !nvme_folder.empty();
+    const auto axes = has_tiers ? draw_axes(draw, ranks) : ModelAxes{};
+    const int data = ranks / (axes.tensor * axes.stages);
+    const auto layers =
+        draw_model(draw, deck, seq, std::int64_t{1} * axes.stages * axes.chunks, has_tiers ? 4 : 3);
     deck.set("seq", seq);
     deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
     deck.section("data");
-    draw_batches(draw, deck, ranks, steps);
+    draw_batches(draw, deck, data, steps);
+    set_axes(draw, deck, axes, layers);
     deck.set("threads", draw.chance(0.2) && gives_two_threads() ? 2 : 1);
     deck.section("parallel");
-    const auto draws = nvme_folder.empty()              ? Draws::anything
-                       : ranks > 1 && draw.chance(0.35) ? Draws::tiers_by_formula
-                                                        : Draws::tiers;
-    draw_sharding(draw, deck, ranks, draws);
+    const auto draws = !has_tiers                                        ? Draws::anything
+                       : data == ranks && ranks > 1 && draw.chance(0.35) ? Draws::tiers_by_formula
+                                                                         : Draws::tiers;
+    draw_sharding(draw, deck, data, draws);
     const auto updates = draw_movement(draw, deck, ranks, nvme_folder, draws);
     draw_numerics(draw, deck, updates);
     return deck.text();
@@ -423,6 +478,7 @@ spec::RunSpec without_tiers(const spec::RunSpec& run) {
     tiers.parameters = tiers.gradients = tiers.optimizer = tiers.activations = device;
     tiers.chunk_elements = 1 << 20;
     tiers.embedding_on_host = tiers.reuse = false;
+    reference.stages.clear();
     reference.overlap.prefetch = spec::Overlap{}.prefetch;
     reference.overlap.optimizer_prefetch = spec::Overlap{}.optimizer_prefetch;
     reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
