@@ -90,6 +90,8 @@ class Remedies : public ::testing::Test {
             (std::vector{planned.sharding.parameters, planned.sharding.gradients,
                          planned.sharding.optimizer}));
         EXPECT_EQ(loaded.recompute, planned.recompute);
+        EXPECT_EQ(loaded.optimizer.clip, planned.optimizer.clip);
+        EXPECT_EQ(loaded.overlap.optimizer_with_backward, planned.overlap.optimizer_with_backward);
         EXPECT_EQ(loaded.tiers.tiles, planned.tiers.tiles);
     }
 };
@@ -102,6 +104,15 @@ TEST_F(Remedies, OfDataRanksLoad) {
     expect_changes_to_load({"parallel.data=16", "sharding.zero=3", "sharding.sum_group=16"});
     expect_changes_to_load({"sharding.parameters=1", "sharding.gradients=16", "sharding.optimizer=16"});
     expect_changes_to_load({"sharding.parameters=4", "sharding.gradients=4", "sharding.optimizer=16"});
+}
+
+TEST_F(Remedies, OfSecondSlotsLoad) {
+    const std::vector<std::string> speculative{"overlap.optimizer_with_backward=true",
+                                               "optimizer.clip.policy=speculate", "tiers.home.optimizer=host",
+                                               "tiers.home.gradients=host"};
+    expect_changes_to_load(speculative);
+    EXPECT_NE(overrides_.find(" optimizer.clip.policy=previous_norm"), std::string::npos) << overrides_;
+    EXPECT_NE(overrides_.find(" overlap.optimizer_with_backward=false"), std::string::npos) << overrides_;
 }
 
 TEST_F(Remedies, OfTensorRanksLoad) {

@@ -39,6 +39,19 @@ std::string consumers(const MemoryTable& table, Tier tier) {
     return op.empty() ? text : fmt::format("{}, at '{}'", text, op);
 }
 
+/// Returns a line about state in two slots; empty without it.
+std::string second_slots(const MemoryTable& table, Tier tier) {
+    for (const auto& row : table.rows) {
+        const auto bytes = row.bytes[tier_index(tier)];
+        if (row.consumer == schedule::MemoryCategory::undo && bytes > 0) {
+            return fmt::format(
+                "    of it, {} are second slots of optimizer state (optimizer.clip.policy: speculate)\n",
+                exactly(bytes));
+        }
+    }
+    return "";
+}
+
 /// Returns `a rank`, or in a pipeline `rank 3 of stage 1`.
 std::string holder(const spec::RunSpec& spec, const StageUsage& stage) {
     return spec.parallel.stages == 1 ? std::string{"a rank"}
@@ -65,7 +78,8 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, std::sp
             const auto& worst = *std::ranges::max_element(
                 stages, {}, [&](const StageUsage& stage) { return stage.table.total[t]; });
             text += fmt::format("    largest on {}: {}\n", holder(spec, worst), consumers(worst.table, tier));
-            if (tier == Tier::nvme && footprint.available[t] < spec::unlimited &&
+            text += second_slots(worst.table, tier);
+            if (tier == Tier::nvme && footprint.available[t] < footprint.needed[t] &&
                 !spec.tiers.nvme_paths.empty()) {
                 text +=
                     fmt::format("    cannot reserve that in {}: only {} free\n",

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "plan/search/axis_changes.hpp"
+#include "spec/depths.hpp"
 #include "spec/stage_state.hpp"
 #include "spec/state_spans.hpp"
 #include "spec/tile_rules.hpp"
@@ -171,6 +172,22 @@ DeckEdit waiting_for_saves(DeckEdit from) {
     return from;
 }
 
+/// Adds runs without second slots of optimizer state: updates after backward, which give the same bits, or
+/// updates in backward that the norm of the last step clips.
+void add_without_second_slots(std::vector<DeckEdit>& found, const spec::RunSpec& spec) {
+    if (!spec::speculates(spec)) {
+        return;
+    }
+    if (!spec.tiers.reuse) {
+        found.push_back({" overlap.optimizer_with_backward=false optimizer.clip.policy=global", spec});
+        found.back().spec.overlap.optimizer_with_backward = false;
+    }
+    if (spec.train.spikes.action != spec::SpikeAction::skip) {
+        found.push_back({" optimizer.clip.policy=previous_norm", spec});
+        found.back().spec.optimizer.clip = spec::ClipPolicy::previous_norm;
+    }
+}
+
 /// Runs the micro-batches one after another, so that activations of only one exist at a time.
 DeckEdit by_micro_batch(DeckEdit from) {
     if (from.spec.train.is_by_layer()) {
@@ -227,6 +244,7 @@ std::vector<DeckEdit> cheaper_runs(const spec::RunSpec& spec) {
     if (is_copied) {
         found.push_back(waiting_for_saves(same));
     }
+    add_without_second_slots(found, spec);
     if (spec.train.is_by_layer()) {
         found.push_back(by_micro_batch(same));
     }

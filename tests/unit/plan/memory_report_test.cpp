@@ -125,6 +125,30 @@ TEST(MemoryReport, NamesSavesWithoutACopyWhereTheHostIsShort) {
     EXPECT_TRUE(memory_report(spec).fits);
 }
 
+TEST(MemoryReport, NamesSecondSlotsOnNvmeAndRunsWithoutThem) {
+    auto spec = test::small_spec("llama");
+    spec.tiers.optimizer = {0, 0, 1};
+    spec.tiers.nvme_paths = {"/disk"};
+    spec.optimizer.clip = spec::ClipPolicy::global;
+    const auto one_slot = plan_run(spec).footprint.needed[2];
+    spec.overlap.optimizer_with_backward = true;
+    const auto two_slots = plan_run(spec).footprint.needed[2];
+    ASSERT_LT(one_slot, two_slots);
+    spec.tiers.nvme_budget_bytes = two_slots - 1;
+
+    const auto report = memory_report(spec);
+
+    EXPECT_NE(report.table.find("bytes) are second slots of optimizer state"), std::string::npos)
+        << report.table;
+    ASSERT_GE(report.remedies.size(), 2U) << report.table;
+    EXPECT_EQ(report.remedies[0].overrides,
+              "overlap.optimizer_with_backward=false optimizer.clip.policy=global");
+    EXPECT_EQ(report.remedies[1].overrides, "optimizer.clip.policy=previous_norm");
+    EXPECT_EQ(report.remedies[0].footprint.needed[2], one_slot);
+    spec.tiers.nvme_budget_bytes = two_slots;
+    EXPECT_TRUE(memory_report(spec).fits);
+}
+
 TEST(MemoryReport, SaysBesideTheVerdictWhyItCannotBeRunAllTheSame) {
     auto spec = wide();
     spec.tiers.device_budget_bytes = std::int64_t{1} << 40;
