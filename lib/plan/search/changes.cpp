@@ -172,8 +172,10 @@ DeckEdit waiting_for_saves(DeckEdit from) {
     return from;
 }
 
-/// Adds runs without second slots of optimizer state: updates after backward, which give the same bits, or
-/// updates in backward that the norm of the last step clips.
+/// Adds runs without second slots of optimizer state.
+///
+/// Updates after backward give the same bits. Updates in backward can be clipped by the norm of the last
+/// step.
 void add_without_second_slots(std::vector<DeckEdit>& found, const spec::RunSpec& spec) {
     if (!spec::speculates(spec)) {
         return;

@@ -24,7 +24,7 @@ namespace ziggurat::plan {
 /// builds the programs, so staging buffers count.
 ///
 /// With Movement::chunks, homes are those of static movement: chunks use only the memory that these leave
-/// free.
+/// free. choose_fastest_homes() compares several such choices.
 ///
 /// If no choice fits, all open state is as far from the device as possible. The search is coarser for large
 /// programs: it builds a bounded number of ops, and returns the best result within that bound.

@@ -17,11 +17,12 @@ namespace ziggurat::plan {
 /// If recomputation and the home of activations are both open, it also compares fates of single activations
 /// (search_fates), except in pipelines: the result then has Recompute::fates, and `kind` none.
 ///
-/// With Movement::chunks, the result's device budget is what libraries leave of the device, if that is less:
-/// chunks fill the budget.
+/// With Movement::chunks, programs with chunks are compared, and each open kind of state is also tried with
+/// all of it on the host. If the machine's rates are unknown, the bytes of a step over all links are compared.
+/// The result's device budget is what libraries leave of the device, if that is less: chunks fill the budget.
 ///
-/// Large programs are tried less often: it stops after four times the work of the first search, and
-/// for fates after twelve times that work.
+/// Large programs are tried less often: it stops after four times the work of the first search, with chunks
+/// after eight times, and for fates after twelve times that work.
 spec::RunSpec choose_fastest_homes(const spec::RunSpec& spec,
                                    const spec::MachineSpec& machine,
                                    const Watch& watch = {});

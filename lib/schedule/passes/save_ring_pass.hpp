@@ -23,7 +23,7 @@ struct StreamedRange {
 
 /// Returns the ranges of all updates of `program`, in the order of its ops.
 ///
-/// The ranges of one buffer ascend, except if updates before the step's end work on the host and a later one
+/// Ranges of one buffer ascend, except if updates before the step's end work on the host and a later one
 /// works on the device (policy speculate).
 ///
 /// Saved NVMe state that is in none of the ranges, such as frozen parameters, is not changed by any step.
