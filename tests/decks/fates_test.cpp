@@ -24,7 +24,10 @@ constexpr const char* text =
     "data: {tokenizer: bytes, seq: 512, train: [{format: text, path: none.txt}]}\n"
     "train: {steps: 10, global_batch: 8, micro_batch: 8}\n";
 
-LoadedDeck load_deck(const std::string& deck, const std::vector<std::string>& overrides, double link) {
+LoadedDeck load_deck(const std::string& deck,
+                     const std::vector<std::string>& overrides,
+                     double link,
+                     int ranks = 1) {
     const spec::MachineSpec machine{.name = "test",
                                     .has_device = true,
                                     .ranks_per_node = 1,
@@ -35,7 +38,7 @@ LoadedDeck load_deck(const std::string& deck, const std::vector<std::string>& ov
                                     .device_to_host_rate = link,
                                     .device_flops = 250e12,
                                     .device_bandwidth = 1.6e12};
-    LoadOptions options{.ranks = 1, .machine = machine, .needs_data = false};
+    LoadOptions options{.ranks = ranks, .machine = machine, .needs_data = false};
     options.choose_homes = [](const spec::RunSpec& run, const spec::MachineSpec& at) {
         return plan::choose_fastest_homes(run, at);
     };
@@ -54,8 +57,8 @@ std::string printed(const spec::RunSpec& run) {
 class ChosenFates : public ::testing::Test {
   protected:
     /// Returns a budget that some activations do not fit.
-    static std::string budget(double share) {
-        auto run = load_deck(text, {}, 12e9).run;
+    static std::string budget(double share, const std::vector<std::string>& overrides = {}, int ranks = 1) {
+        auto run = load_deck(text, overrides, 12e9, ranks).run;
         const auto all = plan::plan_run(run).footprint.needed[0];
         run.recompute.kind = spec::RecomputeKind::full;
         run.tiers.activations = {0, 1, 0};
@@ -80,6 +83,36 @@ TEST_F(ChosenFates, AreReadBackFromTheEffectiveDeck) {
         EXPECT_EQ(again.run.recompute, loaded.run.recompute);
         EXPECT_EQ(printed(again.run), printed(loaded.run));
     }
+}
+
+TEST_F(ChosenFates, OfStagesAreReadBackFromTheEffectiveDeck) {
+    std::vector<std::string> overrides{"parallel.pipeline.stages=2", "train.global_batch=64"};
+    const auto bytes = budget(0.2, overrides, 2);
+    overrides.insert(overrides.end(), {"recompute=auto", "tiers.home.activations=auto", bytes});
+    const auto loaded = load_deck(text, overrides, 40e9, 2);
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    ASSERT_FALSE(loaded.run.recompute.fates.empty()) << loaded.effective;
+    EXPECT_NE(loaded.effective.find("fates: " + spec::write_fates(loaded.run.recompute.fates)),
+              std::string::npos)
+        << loaded.effective;
+    EXPECT_TRUE(plan::plan_run(loaded.run).footprint.fits());
+
+    const auto again = load_deck(loaded.effective, {}, 40e9, 2);
+    ASSERT_TRUE(again.ok()) << again.found.print();
+    EXPECT_EQ(again.run.recompute, loaded.run.recompute);
+    EXPECT_EQ(again.run.stages, loaded.run.stages);
+    EXPECT_EQ(printed(again.run), printed(loaded.run));
+}
+
+TEST_F(ChosenFates, OfStagesAreNoneIfStagesDiffer) {
+    const auto loaded =
+        load_deck(text,
+                  {"recompute=auto", "tiers.home.activations=auto", "train.global_batch=16",
+                   "parallel.pipeline={stages: 2, each: [{layers: 3}, {layers: 3, recompute: full}]}"},
+                  40e9, 2);
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_TRUE(loaded.run.recompute.fates.empty());
+    EXPECT_NE(loaded.effective.find("fates: none"), std::string::npos) << loaded.effective;
 }
 
 TEST_F(ChosenFates, AreNoneIfTheDeckSetsAKindOrAHome) {

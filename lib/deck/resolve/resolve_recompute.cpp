@@ -40,8 +40,7 @@ std::vector<spec::FateRule> fate_rules_of(const Resolution& resolution) {
 }  // namespace
 
 bool chooses_fates(const Resolution& resolution) {
-    return resolution.is_auto("recompute.kind") && resolution.is_auto("tiers.home.activations") &&
-           resolution.run.parallel.stages == 1 && resolution.values.count("parallel.pipeline.each") == 0;
+    return resolution.is_auto("recompute.kind") && resolution.is_auto("tiers.home.activations");
 }
 
 void resolve_recompute(Resolution& resolution) {

@@ -203,15 +203,18 @@ class Comparison {
         return fastest;
     }
 
-    /// True if the deck leaves recomputation and the home of activations to the planner.
+    /// True if the deck leaves recomputation and the home of activations to the planner, for all stages.
     bool may_choose_fates() const {
-        return has_rates_ && spec_.recompute.is_auto && spec_.tiers.open.activations &&
-               spec_.recompute.fates.empty() && spec_.stages.empty() && spec_.parallel.stages == 1;
+        const auto general = spec::general_state(spec_);
+        return has_rates_ && general.recompute.is_auto && general.open.activations &&
+               general.recompute.fates.empty() &&
+               std::ranges::all_of(spec_.stages, [&](const auto& state) { return state == general; });
     }
 
     /// Tries fates of single activations, with the other homes as they are open.
     void try_fates() {
         auto asked = spec_;
+        asked.stages.clear();
         asked.recompute = {};
         asked.tiers.open.activations = false;
         asked.tiers.activations = {};

@@ -15,7 +15,7 @@ namespace ziggurat::plan {
 /// or if tiles are open.
 ///
 /// If recomputation and the home of activations are both open, it also compares fates of single activations
-/// (search_fates), except in pipelines: the result then has Recompute::fates, and `kind` none.
+/// (search_fates), which are the same in all stages: the result then has Recompute::fates, and `kind` none.
 ///
 /// With Movement::chunks, programs with chunks are compared, and each open kind of state is also tried with
 /// all of it on the host. If the machine's rates are unknown, the bytes of a step over all links are compared.

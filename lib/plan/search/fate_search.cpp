@@ -49,6 +49,18 @@ FateGroup outputs_of_units(const layout::FamilyTable& table) {
     return outputs;
 }
 
+/// Returns a run whose first stage has all layers.
+spec::RunSpec on_one_stage(spec::RunSpec spec) {
+    auto& parallel = spec.parallel;
+    parallel.ranks /= parallel.stages;
+    parallel.ranks_per_node = std::min(parallel.ranks_per_node, parallel.ranks);
+    parallel.stages = parallel.chunks_per_stage = 1;
+    parallel.pipeline_schedule = spec::PipelineSchedule::one_f_one_b;
+    parallel.stage_layers.clear();
+    spec.stages.clear();
+    return spec;
+}
+
 /// Adds the groups of a layer. Groups of other kinds of layers with the same names are the same.
 void add_groups(const LayerGraph& layer, std::vector<FateGroup>& groups) {
     for (std::size_t op = 0; op < layer.ops.size(); ++op) {
@@ -161,7 +173,8 @@ class FateSearch {
 }  // namespace
 
 std::vector<FateGroup> fate_groups(const spec::RunSpec& spec, const Rates& rates) {
-    const auto small = RepresentativeLayers::one_of_each(spec).of(spec);
+    const auto all_layers = on_one_stage(spec);
+    const auto small = RepresentativeLayers::one_of_each(all_layers).of(all_layers);
     std::vector<FateGroup> groups;
     if (auto outputs = outputs_of_units(layout::family_table(spec)); !outputs.names.empty()) {
         groups.push_back(std::move(outputs));
