@@ -18,8 +18,9 @@ namespace ziggurat::plan {
 /// (search_fates), which are the same in all stages: the result then has Recompute::fates, and `kind` none.
 ///
 /// With Movement::chunks, programs with chunks are compared, and each open kind of state is also tried with
-/// all of it on the host. If the machine's rates are unknown, the bytes of a step over all links are compared.
-/// The result's device budget is what libraries leave of the device, if that is less: chunks fill the budget.
+/// all of it on the host. If the machine's rates are unknown, the bytes of a step over all links are
+/// compared. The result's device budget is what libraries leave of the device, if that is less: chunks fill
+/// the budget.
 ///
 /// Large programs are tried less often: it stops after four times the work of the first search, with chunks
 /// after eight times, and for fates after twelve times that work.
