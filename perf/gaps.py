@@ -3,8 +3,8 @@
 
   perf/gaps.py --binary build/release/bin/ziggurat [--steps 300] [--text build/data/bible.txt]
 
-Two ranks train decks/quickstart.yaml on its text: the same weights, batches and learning rates for all settings. Without the text (setup.sh --text
-gets it), --text names another.
+Two ranks train decks/quickstart.yaml on its text: the same weights, batches and learning rates for all settings. scripts/quickstart.sh
+writes the text; --text names another.
 
   loss   on the held-out part of the text after the last step, in nats per token
   gap    its difference from that of the global norm
@@ -37,7 +37,7 @@ def loss_after(binary, mpiexec, steps, text, name, settings):
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     chosen = {"run.dir": folder, "data.train": f"[{{format: text, path: {text}}}]", "train.steps": steps,
-              "schedule.warmup": f"{steps // 10} steps", "validate.every": f"{steps} steps", "validate.sample": "none",
+              "schedule.warmup": f"{steps // 10} steps", "validate.every": f"{steps} steps", "validate.sample.tokens": 1,
               "checkpoint.every": "none"} | settings
     command = [*mpiexec.split(), "-n", "2", binary, "train", "decks/quickstart.yaml", *(f"{k}={v}" for k, v in chosen.items())]
     done = subprocess.run(command, cwd=training.ROOT, env=training.environment(1), capture_output=True, text=True,
@@ -46,7 +46,7 @@ def loss_after(binary, mpiexec, steps, text, name, settings):
         raise training.TrainingFailed(f"'{' '.join(map(str, command))}' ended with exit code {done.returncode}:\n"
                                       f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
     lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
-    return [line["loss"] for line in lines if line["event"] == "validation"][-1]
+    return [line["loss"] for line in lines if line["event"] == "validate"][-1]
 
 
 def main():
@@ -57,7 +57,7 @@ def main():
     parser.add_argument("--text", type=pathlib.Path, default=training.ROOT / "build" / "data" / "bible.txt")
     args = parser.parse_args()
     if not args.text.exists():
-        print(f"gaps: there is no text {args.text}. Get it with scripts/setup.sh --text, or name another with --text.",
+        print(f"gaps: there is no text {args.text}. Run scripts/quickstart.sh, which writes it, or name another with --text.",
               file=sys.stderr)
         return 1
     losses = {}

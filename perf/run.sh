@@ -11,6 +11,7 @@
 #   context       steps of two ranks that share sequences of 8192, with two that have their own   4 min
 #   pieces        steps of two tensor ranks with collectives in pieces, and with whole ones        4 min
 #   updates       steps whose updates run in backward, with those whose updates run after it        8 min
+#   gaps          validation losses of the quickstart with each setting that changes results                2 min
 #   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
 #   spread        ZeRO 3 beside ZeRO 0, roomy tiers beside none, two ranks beside one, eight    20 min
 #   axes          tensor 2 with sequence, two stages, beside two data ranks                     10 min
@@ -34,9 +35,9 @@
 # bar is missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage queue tiers context pieces updates adamw spread axes families cache preference bubble saving throttled chunks torch torch_adamw fsdp2 deepspeed offload tokenize"
+all="step collectives storage queue tiers context pieces updates gaps adamw spread axes families cache preference bubble saving throttled chunks torch torch_adamw fsdp2 deepspeed offload tokenize"
 for part; do
-  [[ " $all largest " == *" $part "* ]] || { sed -n '2,32s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all largest " == *" $part "* ]] || { sed -n '2,33s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
@@ -88,6 +89,13 @@ measure_tiers() {
 }
 measure_context() { keep context python3 perf/context.py --binary $bin/ziggurat; }
 measure_pieces() { keep pieces python3 perf/pieces.py --binary $bin/ziggurat; }
+measure_gaps() {
+  local text=build/data/bible.txt # as scripts/quickstart.sh writes it
+  scripts/setup.sh --text
+  mkdir -p build/data
+  [ -s $text ] || { bible -f -l 9999 'gen1:1-rev22:21' >$text.tmp && mv $text.tmp $text; }
+  keep gaps python3 perf/gaps.py --binary $bin/ziggurat
+}
 measure_updates() { keep updates python3 perf/updates.py --binary $bin/ziggurat; }
 measure_adamw() {
   local threads
