@@ -30,6 +30,13 @@ LEARNING = ["precision.compute=fp32", "sharding.zero=3", "sharding.reduce=each_m
             "schedule.warmup=2 steps"]
 RESOURCE = 3  # exit code
 FOR_EVER = "train.steps=1000000"
+DEPTHS = ["overlap.prefetch=1", "overlap.optimizer_prefetch=2"]  # nothing looks at the disks before the training does
+# Other orders in which state moves; they change no bit.
+MOVEMENTS = {
+    "speculate": ["overlap.optimizer_with_backward=true", "optimizer.clip.policy=speculate"],
+    "by_layer": ["train.accumulate=by_layer"],
+    "lookup_on_host": ["tiers.operators={embedding: host}"],
+}
 
 # Takes the place of functions of libaio in a process: no contexts, few transfers at a time, transfers that fail or do not
 # end after a while, or a folder whose transfers come one after the other, each some milliseconds behind the one before,
@@ -172,9 +179,9 @@ class Tiers:
         paths = ", ".join(f'"{folder}"' for folder in folders)
         return [*LEARNING, *homes, f"tiers.nvme.paths=[{paths}]", "tiers.nvme.budget=1GiB", "tiers.nvme.block=16KiB"]
 
-    def trains(self, name, *folders, wrapper=(), environment=None, ranks=RANKS):
+    def trains(self, name, *folders, wrapper=(), environment=None, settings=(), ranks=RANKS):
         """A whole training with the right losses; its console."""
-        with self.place.start(name, ranks, *self.settings(*folders), f"train.steps={STEPS}", wrapper=wrapper,
+        with self.place.start(name, ranks, *self.settings(*folders), f"train.steps={STEPS}", *settings, wrapper=wrapper,
                               environment=environment) as job:
             code = job.wait()
             expect(code == 0, f"{name}: exit code {code}\n{job.tail()}")
@@ -264,20 +271,41 @@ def each_rank_has_its_own_folder(tiers):
     say("each_rank_has_its_own_folder: by its own environment; the rank that lacks its folder says so")
 
 
+def cut(files):
+    for file in files:
+        os.truncate(file, 0)
+
+
+def flip(files):
+    draw = random.Random(1)
+    for file in files:
+        with open(file, "r+b", buffering=0) as stream:
+            for offset in range(draw.randrange(4096), os.stat(file).st_size, 4096):
+                byte = os.pread(stream.fileno(), 1, offset)
+                if byte:
+                    os.pwrite(stream.fileno(), bytes([byte[0] ^ 4]), offset)
+
+
+def damage_is_found(tiers, name, damage, words, settings=()):
+    """Damages the files again and again, until the job has ended; it names the place."""
+    folder = tiers.folder(name)
+    with tiers.place.start(name, RANKS, *tiers.settings(folder), FOR_EVER, *settings) as job:
+        run = tiers.place.folder / name
+        expect(job.wait_until(lambda: len(trainings.step_numbers(run)) > 1, "two steps"), job.tail())
+        while not job.has_ended():  # what is written over before it is read harms nobody
+            with contextlib.suppress(OSError):
+                damage(nvme_files(job, folder))
+            time.sleep(0.05)
+        code = job.wait()
+    expect(code == RESOURCE, f"{name}: exit code {code}\n{job.tail()}")
+    expect(words in job.output() and str(folder) in job.output() and "offset" in job.output(),
+           f"{name}: the console does not name the place\n{job.tail()}")
+    say(f"damage_is_found: {name}, exit code {code}")
+
+
 def damages_are_found(tiers):
     """Somebody cuts the files, changes bytes of them, or puts back what they held before."""
-
-    def cut(files):
-        for file in files:
-            os.truncate(file, 0)
-
-    def flip(files):
-        for file in files:
-            with open(file, "r+b", buffering=0) as stream:
-                for offset in range(draw.randrange(4096), os.stat(file).st_size, 4096):
-                    byte = os.pread(stream.fileno(), 1, offset)
-                    if byte:
-                        os.pwrite(stream.fileno(), bytes([byte[0] ^ 4]), offset)
+    held = {}
 
     def put_back(files):
         for file in files:
@@ -285,31 +313,27 @@ def damages_are_found(tiers):
             with open(file, "r+b", buffering=0) as stream:
                 os.pwrite(stream.fileno(), old, 0)
 
-    draw = random.Random(1)
-    for name, damage in (("cut", cut), ("flipped", flip), ("put_back", put_back)):
-        held = {}
+    damage_is_found(tiers, "cut", cut, str(tiers.folder("cut")))
+    for name, damage in (("flipped", flip), ("put_back", put_back)):
+        damage_is_found(tiers, name, damage, "are not what was written there")
+
+
+def movements_meet_the_same_faults(tiers):
+    """Other orders in which state moves: the same losses, and the same ends where a disk fails or is damaged."""
+    for name, settings in MOVEMENTS.items():
         folder = tiers.folder(name)
-        with tiers.place.start(name, RANKS, *tiers.settings(folder), FOR_EVER) as job:
-            run = tiers.place.folder / name
-            expect(job.wait_until(lambda: len(trainings.step_numbers(run)) > 1, "two steps"), job.tail())
-            while not job.has_ended():  # what is written over before it is read harms nobody
-                with contextlib.suppress(OSError):
-                    damage(nvme_files(job, folder))
-                time.sleep(0.05)
-            code = job.wait()
-        expect(code == RESOURCE, f"{name}: exit code {code}\n{job.tail()}")
-        words = "are not what was written there" if name != "cut" else str(folder)
-        expect(words in job.output() and str(folder) in job.output() and "offset" in job.output(),
-               f"{name}: the console does not name the place\n{job.tail()}")
-        say(f"damages_are_found: {name}, exit code {code}")
+        tiers.trains(name, folder, settings=settings)
+        tiers.refuses(f"{name}_failing", ["Input/output error", str(folder), "offset"], folder, settings=[*settings, *DEPTHS],
+                      environment=tiers.with_library(TEST_EIO_AFTER="50"))
+        damage_is_found(tiers, f"{name}_flipped", flip, "are not what was written there", settings)
+    say(f"movements_meet_the_same_faults: {', '.join(MOVEMENTS)}")
 
 
 def system_refuses(tiers):
     """Transfers fail, or the system grants no asynchronous ones; memory may not be locked."""
     folder = tiers.folder("system")
-    # With depths given, nothing looks at the disks before the training does.
     tiers.refuses("failing", ["Input/output error", str(folder), "offset"], folder,
-                  settings=["overlap={prefetch: 1, optimizer_prefetch: 2}"],
+                  settings=DEPTHS,
                   environment=tiers.with_library(TEST_EIO_AFTER="50"))
     console = tiers.trains("synchronous", folder, environment=tiers.with_library(TEST_NO_CONTEXT="1"))
     expect("grants no asynchronous transfers" in console, f"synchronous: no warning\n{console[-2000:]}")
@@ -335,7 +359,6 @@ def few_transfers_are_enough(tiers):
 def disks_that_do_not_answer(tiers):
     """Whoever waits for a disk for longer than run.hang_timeout leaves and says so, alone or with others."""
     folder = tiers.folder("hanging")
-    depths = "overlap={prefetch: 1, optimizer_prefetch: 2}"  # nothing looks at the disks before the training does
     stuck = tiers.with_library(TEST_HANG_AFTER="200")
     stuck_files = tiers.with_library(TEST_HANGING_FLUSH="files")
     stuck_folders = tiers.with_library(TEST_HANGING_FLUSH="folders")
@@ -345,7 +368,7 @@ def disks_that_do_not_answer(tiers):
         for ranks in (1, RANKS):
             ends += [
                 beside.submit(tiers.refuses, f"hanging_{ranks}", ["waited", "Check the disks", "run.hang_timeout"], folder,
-                              code=6, ranks=ranks, settings=[depths, "run.hang_timeout=2s"], environment=stuck),
+                              code=6, ranks=ranks, settings=[*DEPTHS, "run.hang_timeout=2s"], environment=stuck),
                 beside.submit(tiers.refuses, f"hanging_save_{ranks}",
                               ["cannot write the checkpoint of step 2", "no bytes have moved", "rank "], folder, ranks=ranks,
                               settings=saves, environment=stuck_files),
@@ -395,6 +418,7 @@ def tier_faults(chosen):
     leaves_nothing(tiers)
     each_rank_has_its_own_folder(tiers)
     damages_are_found(tiers)
+    movements_meet_the_same_faults(tiers)
     system_refuses(tiers)
     few_transfers_are_enough(tiers)
     disks_that_do_not_answer(tiers)
