@@ -155,6 +155,34 @@ std::map<std::string, FoundFate> fates_in(const schedule::Program& program) {
     return found;
 }
 
+/// Units with ops on a rank, and those of them whose forward is followed by a pass of another unit.
+struct UnitsOfRank {
+    std::set<std::string> all, waiting;
+};
+
+/// Finds the units of a rank.
+///
+/// A stage may turn back at once; then the activations of the last unit are not moved.
+UnitsOfRank units_of_rank(const spec::RunSpec& run, const schedule::Program& program) {
+    const auto table = layout::family_table(run);
+    UnitsOfRank found;
+    std::pair<int, int> last{-1, -1};  // unit and micro-batch of the last op
+    bool was_forward = false;
+    for (const auto& op : program.ops) {
+        if (op.kind != schedule::OpKind::compute || op.unit < 0) {
+            continue;
+        }
+        found.all.insert(table.units[op.unit].name);
+        const std::pair here{static_cast<int>(op.unit), op.microbatch};
+        if (was_forward && here != last) {
+            found.waiting.insert(table.units[layout::UnitId{last.first}].name);
+        }
+        last = here;
+        was_forward = op.direction == schedule::Direction::forward;
+    }
+    return found;
+}
+
 }  // namespace
 
 std::string lack_of_fates(const spec::RunSpec& run, const schedule::Program& program) {
@@ -162,24 +190,22 @@ std::string lack_of_fates(const spec::RunSpec& run, const schedule::Program& pro
         return {};
     }
     auto found = fates_in(program);
-    std::set<std::string> units;
-    for (const auto& [name, fate] : found) {
-        units.insert(unit_of(name));
-    }
+    const auto units = units_of_rank(run, program);
     std::string differences;
     for (const auto& activation : layout::activations_of(layout::family_table(run))) {
         const auto fate = spec::fate_of(run.recompute.fates, activation.name);
         if (!fate) {
             continue;
         }
-        if (!units.contains(unit_of(activation.name))) {
-            continue;  // a layer of another stage
+        const auto unit = unit_of(activation.name);
+        if (!units.all.contains(unit)) {
+            continue;  // of another stage
         }
         const auto& is = found[activation.name];
         const auto tier = spec::tier_of(*fate);
         const bool is_away = tier && *tier != Tier::device;
         const bool may_wait_there = is.waits_in.empty() || (is_away && is.waits_in == std::set{*tier});
-        const bool must_wait_there = is_away && activation.is_recomputable;
+        const bool must_wait_there = is_away && activation.is_recomputable && units.waiting.contains(unit);
         if (is.is_computed_again != (*fate == spec::ActivationFate::recompute) || !may_wait_there ||
             (must_wait_there && is.waits_in.empty())) {
             differences += fmt::format("{}: is not {}. ", activation.name, spec::keyword_of(*fate));
