@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "comm/control.hpp"
+#include "layout/mesh.hpp"
 #include "optim/adamw_inputs.hpp"
 #include "optim/learning_rate.hpp"
 #include "schedule/volumes/volumes.hpp"
@@ -132,7 +133,9 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const device::RankDevices& devices) {
     train::Assembly assembly{run, std::move(programs), group, devices};
     const auto batch = run.train.global_batch;
-    const auto mine = group.rank() * (batch / run.parallel.data);
+    // Ranks of the other axes have the same sequences.
+    const layout::Mesh mesh{run.parallel};
+    const auto mine = mesh.coordinate(spec::Axis::data, group.rank()) * (batch / run.parallel.data);
     TrainingOutcome outcome;
     std::int64_t updates = 0;
     std::optional<Saving> saving;
