@@ -183,6 +183,8 @@ std::string detail_of(MemoryCategory consumer, const spec::RunSpec& spec) {
             return cut(spec.parallel.data, "saved state, copied");
         case MemoryCategory::undo:
             return cut(spec.sharding.optimizer, "optimizer state of the last step");
+        case MemoryCategory::stashes:
+            return "older versions of parameters";
         case MemoryCategory::kv_cache:
             return detail_of_cache(spec);
         case MemoryCategory::none:

@@ -250,6 +250,8 @@ class Scaling {
                 buffer.bytes = times(buffer.bytes, kept[b] > 0  ? kept[b] * fuller[buffer.tier]
                                                    : brought[b] ? chunks_
                                                                 : tiles[b]);
+            } else if (buffer.lifetime == Lifetime::in_flight && is_of_layer(buffer, built_)) {
+                buffer.bytes = times(buffer.bytes, built_.layers.represents(buffer.unit - 1));
             }
         }
     }

@@ -31,6 +31,7 @@ enum class Lifetime {
     persistent,  ///< holds state from step to step
     transient,   ///< live from the first op that names it to the last; its arena memory is reused
     inputs,      ///< owned by the trainer: filled before the step (batches, StepInputs) or read after it
+    in_flight,   ///< as persistent until the pipeline is drained; then other programs use the memory
 };
 
 /// Returns the name that is printed and written to JSON. The same holds for consumers and tensors.
@@ -42,6 +43,8 @@ constexpr const char* to_string(Lifetime lifetime) {
             return "transient";
         case Lifetime::inputs:
             return "inputs";
+        case Lifetime::in_flight:
+            return "in_flight";
     }
     throw std::invalid_argument{"no Lifetime"};
 }
@@ -64,6 +67,7 @@ enum class MemoryCategory {
     snapshot,   ///< state that is being copied to a checkpoint
     transfers,  ///< state that is being moved between tiers
     undo,       ///< state before updates that can be undone, and second slots of state
+    stashes,    ///< older versions of parameters (no_flush_pass)
     kv_cache,
     validation,  ///< belongs to no buffer: memory that evaluation needs in addition to training
 };
@@ -96,6 +100,8 @@ constexpr const char* to_string(MemoryCategory consumer) {
             return "transfers";
         case MemoryCategory::undo:
             return "undo";
+        case MemoryCategory::stashes:
+            return "stashes";
         case MemoryCategory::kv_cache:
             return "KV cache";
         case MemoryCategory::validation:

@@ -6,6 +6,7 @@
 #include "schedule/context/context_ring_pass.hpp"
 #include "schedule/expand/expand.hpp"
 #include "schedule/expand/pipeline_order.hpp"
+#include "schedule/no_flush/no_flush_pass.hpp"
 #include "schedule/passes/activation_pass.hpp"
 #include "schedule/passes/boundary_pass.hpp"
 #include "schedule/passes/control_pass.hpp"
@@ -27,6 +28,7 @@
 #include "schedule/tensor/tensor_pieces_pass.hpp"
 #include "spec/passes_with_cache.hpp"
 #include "spec/stage_state.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -35,7 +37,8 @@ namespace {
 std::vector<std::vector<Slot>> slots_of(const spec::RunSpec& spec, Variant variant) {
     if (variant == Variant::train) {
         return pipeline_orders({spec.parallel.pipeline_schedule, spec.parallel.stages,
-                                spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)});
+                                spec.parallel.chunks_per_stage,
+                                static_cast<int>(spec::expanded_microbatches(spec))});
     }
     std::vector<std::vector<Slot>> orders;
     for (int stage = 0; stage < spec.parallel.stages; ++stage) {
@@ -72,6 +75,9 @@ Program placed(const spec::RunSpec& run,
     sequence_tiles_pass(draft, spec, model);
     context_ring_pass(draft, spec, model);
     split_pass(draft, spec, model);
+    if (variant == Variant::train && spec::has_no_flush(spec.parallel)) {
+        no_flush_pass(draft, spec, model);
+    }
     gather_pass(draft, spec, model);
     if (variant == Variant::train) {
         reduce_pass(draft, spec, model);

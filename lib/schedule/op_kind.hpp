@@ -218,6 +218,7 @@ enum class Purpose {
     control,     ///< batches, losses, norms, counts, flags
     checkpoint,  ///< between tiers: the copy for a background save; moves no bytes while no save runs
     state,       ///< between tiers: fetches and evictions
+    stash,       ///< copies of parameters for micro-batches in flight (no_flush_pass)
 };
 
 constexpr const char* to_string(Purpose purpose) {
@@ -244,6 +245,8 @@ constexpr const char* to_string(Purpose purpose) {
             return "checkpoint";
         case Purpose::state:
             return "state";
+        case Purpose::stash:
+            return "stash";
     }
     throw std::invalid_argument{"no Purpose"};
 }

@@ -151,11 +151,27 @@ struct TrainerBuffers {
     }
 };
 
+/// Buffers that name the same memory in turn.
+///
+/// In the next step, the memory of slots[i + shift] is slots[i].
+///
+/// All slots have the same size. In step s, counted from 0, ops that name slots[i] use the memory of
+/// slots[(i + s * shift) % n].
+struct Rotation {
+    std::vector<BufferId> slots;
+    int shift = 0;  ///< from 0 to the number of slots
+};
+
 struct Program {
     Variant variant = Variant::train;
     CachedPass cached;  ///< Variant::cached only
     int rank = 0;
-    int microbatches = 1;
+    int microbatches = 1;  ///< all that ops name, with those that are ahead
+    /// Without a flush: micro-batches of later steps whose forward is part of this step
+    /// (spec::WeightVersions::ahead). -1: the pipeline is flushed between steps.
+    ///
+    /// The step then has backward of the first `microbatches - ahead`, and forward of the last ones.
+    int ahead = -1;
     bool is_by_layer = false;  ///< all micro-batches of a unit run before the next unit
     std::int64_t layers = 0;   ///< of the model: units 1 to `layers` are decoder layers
     IndexedVector<LaneId, Lane> lanes;
@@ -163,7 +179,12 @@ struct Program {
     IndexedVector<BufferId, Buffer> buffers;
     IndexedVector<OpId, Op> ops;
     TrainerBuffers trainer_buffers;
+    std::vector<Rotation> rotations;  ///< of buffers with Lifetime::in_flight
 
+    /// True if steps follow each other without a flush of the pipeline.
+    bool has_no_flush() const noexcept { return ahead >= 0; }
+    /// Returns the micro-batches of a step.
+    int microbatches_of_step() const noexcept { return has_no_flush() ? microbatches - ahead : microbatches; }
     /// Sizes of the arenas in bytes (see arena_of); set by place_buffers.
     std::int64_t arena_bytes[num_arenas] = {};
     /// Returns the bytes of both arenas of a tier.

@@ -370,7 +370,7 @@ struct Validate {
 enum class Axis { tensor, context, data, pipeline };
 enum class TensorMode { one_d, two_d, two_and_half_d, three_d };
 enum class ContextKind { ring, ulysses };
-enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zero_bubble };
+enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zero_bubble, pipedream };
 
 /// Transport of GPU buffers between ranks: through host memory, or NCCL.
 enum class Transport { staged, nccl };

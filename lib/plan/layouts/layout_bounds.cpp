@@ -11,6 +11,7 @@
 #include "plan/planned_time.hpp"
 #include "plan/simulator/stage_time.hpp"
 #include "spec/virtual_stages.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -88,7 +89,7 @@ double LayoutBounds::slot_seconds(const LayoutChoice& choice,
     const bool fills = spec_.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
     const double others = fills ? work.layer.forward : work.layer.sum();
     const double bubble = std::max(0.0, layers - max_layers_of_stage) * others / choice.chunks;
-    return micro_batches * slowest + bubble;
+    return micro_batches * slowest + (spec::has_no_flush(spec_.parallel) ? 0 : bubble);
 }
 
 double LayoutBounds::step_seconds(const LayoutChoice& choice) {

@@ -12,6 +12,7 @@
 #include "schedule/volumes/saved_activations.hpp"
 #include "spec/stage_state.hpp"
 #include "spec/virtual_stages.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -71,6 +72,9 @@ std::int64_t slots_in_flight(const spec::RunSpec& run, int stage) {
     }
     if (spec::turns_back(parallel)) {
         return 1;
+    }
+    if (spec::has_no_flush(parallel)) {
+        return after + 1;
     }
     if (parallel.chunks_per_stage == 1) {
         return std::min(after + 1, micro_batches);

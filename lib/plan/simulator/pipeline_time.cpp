@@ -120,8 +120,37 @@ class PipelineRun {
 
 }  // namespace
 
+namespace {
+
+/// Returns the times of a step amid others, without a flush between them.
+PipelineTimes times_without_flush(const Pipeline& pipeline, std::vector<StageSlots> stages) {
+    PipelineTimes made;
+    std::vector<double> busy;
+    for (auto& stage : stages) {
+        busy.push_back(pipeline.microbatches * (stage.forward.front() + stage.backward.front()) +
+                       stage.others);
+        stage.backward.front() += stage.others / pipeline.microbatches;
+        stage.others = 0;
+    }
+    auto shorter = pipeline;
+    shorter.microbatches = 4 * pipeline.stages;  // the start is over
+    auto longer = shorter;
+    longer.microbatches += pipeline.microbatches;
+    made.step_seconds =
+        PipelineRun{longer, stages}.run().step_seconds - PipelineRun{shorter, stages}.run().step_seconds;
+    for (const double seconds : busy) {
+        made.idle_seconds.push_back(std::max(0.0, made.step_seconds - seconds));
+    }
+    return made;
+}
+
+}  // namespace
+
 PipelineTimes pipeline_times(const Pipeline& pipeline, const std::vector<StageSlots>& stages) {
     ZG_EXPECTS(std::ssize(stages) == pipeline.stages);
+    if (pipeline.schedule == spec::PipelineSchedule::pipedream && pipeline.stages > 1) {
+        return times_without_flush(pipeline, stages);
+    }
     return PipelineRun{pipeline, stages}.run();
 }
 

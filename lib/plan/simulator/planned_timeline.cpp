@@ -15,6 +15,7 @@
 #include "plan/stage_kinds.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -56,7 +57,9 @@ double add_ranks(PlannedTimeline& made,
 PlannedTimeline planned_timeline(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     const auto rates = rates_of(spec, machine);
     PlannedTimeline made;
-    if (passes_of_step(spec) * weight_of_layer(spec) <= max_timeline_passes) {
+    // Without a flush, the ops of one step on different stages do not match each other.
+    const bool is_together = !spec::has_no_flush(spec.parallel);
+    if (is_together && passes_of_step(spec) * weight_of_layer(spec) <= max_timeline_passes) {
         const layout::Mesh mesh{spec.parallel};
         std::vector<std::pair<int, int>> ranks;
         for (int stage = 0; stage < spec.parallel.stages; ++stage) {

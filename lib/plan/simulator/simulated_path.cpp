@@ -57,6 +57,8 @@ std::string purpose_text(Purpose purpose) {
             return "context-parallel communication";
         case Purpose::pipeline:
             return "messages between stages";
+        case Purpose::stash:
+            return "copies of older weights";
         case Purpose::none:
         case Purpose::control:
         case Purpose::checkpoint:

@@ -241,7 +241,9 @@ class SlotWalk {
                                  {std::min(model_.rank, peer), std::max(model_.rank, peer)});
         op.peer = peer < model_.rank ? 0 : 1;
         op.lane = program.lane(Engine::channel, op.group, direction);
-        op.tag = (microbatch * model_.virtual_stages + std::min(from, to)) * 2 +
+        // Stages count micro-batches from different steps (no_flush_pass).
+        const auto number = microbatch % static_cast<int>(spec_.train.micro_batches);
+        op.tag = (number * model_.virtual_stages + std::min(from, to)) * 2 +
                  (direction == Direction::forward ? 0 : 1);
         op.payload = spec_.precision.compute;
         op.label = std::string{to_string(kind)} + " " + to_string(direction) + " " +

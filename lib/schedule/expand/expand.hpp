@@ -12,6 +12,12 @@
 
 namespace ziggurat::schedule {
 
+/// An older version of a unit's parameters (no_flush_pass).
+struct Stash {
+    BufferId kept = -1;             ///< this rank's shard
+    BufferId full_parameters = -1;  ///< as UnitState::full_parameters
+};
+
 /// State of one unit on this rank, as indices of buffers; -1 if it does not exist.
 struct UnitState {
     /// Returns this rank's shard of a kind that is kept from step to step (layout::is_kept).
@@ -24,6 +30,7 @@ struct UnitState {
     BufferId full_frozen = -1;      ///< the same for frozen parameters; one placeholder can stand for both
     BufferId full_gradients =
         -1;  ///< written by phases: the kept gradients, or a placeholder for reduce_pass
+    std::vector<Stash> stashes = {};  ///< stashes[a - 1] is older by `a` updates; empty: backward needs none
 };
 
 /// Persistent state of all units.

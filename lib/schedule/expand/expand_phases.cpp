@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "layout/families/attention_window.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::schedule {
 
@@ -73,7 +74,8 @@ PhaseWriter::PhaseWriter(const spec::RunSpec& spec,
     program.variant = variant;
     program.cached = cached;
     program.rank = model.rank;
-    program.microbatches = variant == Variant::train ? static_cast<int>(spec.train.micro_batches) : 1;
+    program.microbatches =
+        variant == Variant::train ? static_cast<int>(spec::expanded_microbatches(spec)) : 1;
     program.is_by_layer = variant == Variant::train && spec.train.is_by_layer();
     program.layers = spec.model.layers;
     program.lane(Engine::compute);

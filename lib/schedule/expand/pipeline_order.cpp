@@ -107,6 +107,7 @@ std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage) {
         case spec::PipelineSchedule::gpipe:
             return all_forward_then_all_backward(pipeline.microbatches);
         case spec::PipelineSchedule::one_f_one_b:
+        case spec::PipelineSchedule::pipedream:
             return one_forward_one_backward(stage, pipeline.stages, pipeline.microbatches);
         case spec::PipelineSchedule::interleaved:
             return pipeline.chunks == 1

@@ -34,7 +34,7 @@ struct Pipeline {
 /// True if the stage has slots backward_input and backward_weight instead of backward.
 bool defers_weight_products(const spec::Parallel& parallel, int stage);
 
-/// Returns the slots of `stage`.
+/// Returns the slots of `stage`. With pipedream, steps are cut out of them (no_flush_pass).
 ///
 /// In every schedule, backward (of weights) processes the micro-batches of a chunk in ascending order. The
 /// sum over micro-batches is therefore the same in all of them.

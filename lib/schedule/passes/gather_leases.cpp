@@ -9,7 +9,11 @@ namespace ziggurat::schedule {
 Leases::Leases(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model)
     : draft_{draft}, program_{draft.program}, spec_{spec}, model_{model} {
     for (const UnitId u : model.units) {
-        owner_of_[draft.state.units[u].full_parameters] = u;
+        const auto& state = draft.state.units[u];
+        owner_of_[state.full_parameters] = {u, 0};
+        for (std::size_t i = 0; i < state.stashes.size(); ++i) {
+            owner_of_[state.stashes[i].full_parameters] = {u, static_cast<int>(i) + 1};
+        }
     }
     find();
 }
@@ -24,10 +28,12 @@ void Leases::find() {
             if (owner == owner_of_.end()) {
                 continue;
             }
-            const auto [at, is_new] = known.try_emplace(key(op, owner->second), leases_.size());
+            const auto [unit, age] = owner->second;
+            const auto [at, is_new] = known.try_emplace(key(op, unit), leases_.size());
             if (is_new) {
-                leases_.push_back(make(owner->second, op, static_cast<int>(i)));
+                leases_.push_back(make(unit, age, op, static_cast<int>(i)));
             }
+            ZG_ENSURES(leases_[at->second].age == age);
             name_part(leases_[at->second], operand);
         }
     }
@@ -101,9 +107,10 @@ LeasedPart Leases::make_part(const Lease& lease, layout::ElementRange range) {
     return {range, program_.add_buffer(std::move(buffer))};
 }
 
-Lease Leases::make(UnitId unit, const Op& first, int first_op) {
+Lease Leases::make(UnitId unit, int age, const Op& first, int first_op) {
     Lease lease;
     lease.unit = unit;
+    lease.age = age;
     lease.microbatch = microbatch_of(first, unit);
     const bool is_backward = std::get<3>(key(first, unit)) > 0;
     lease.direction = is_backward ? Direction::backward : Direction::forward;

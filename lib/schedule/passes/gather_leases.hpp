@@ -29,6 +29,7 @@ struct Lease {
     std::pair<int, int> copied{-1, -1};  ///< unit and segment whose second copy it writes or reads
     bool from_copy = false;              ///< gathered from the second copy
     bool leaves_copy = false;
+    int age = 0;              ///< updates that the parameters lack: they are gathered from a stash
     bool is_on_host = false;  ///< see ModelLayout::stays_on_host
 };
 
@@ -57,14 +58,18 @@ class Leases {
     int microbatch_of(const Op& op, UnitId owner) const;
     void name_part(Lease& lease, Operand& operand);
     LeasedPart make_part(const Lease& lease, layout::ElementRange range);
-    Lease make(UnitId unit, const Op& first, int first_op);
+    Lease make(UnitId unit, int age, const Op& first, int first_op);
     bool is_used_again(UnitId unit, int first_op) const;
 
     ProgramBuilder& draft_;
     Program& program_;
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
-    std::map<int, int> owner_of_;  ///< placeholder of a unit's parameters -> the unit
+    struct Owner {
+        UnitId unit = -1;
+        int age = 0;
+    };
+    std::map<int, Owner> owner_of_;  ///< placeholder of parameters -> their unit, and the age of a stash
     std::vector<Lease> leases_;
     /// (unit, segment) -> the op before which its second copy is made
     std::map<std::pair<int, int>, int> copied_before_;

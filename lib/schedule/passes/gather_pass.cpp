@@ -80,8 +80,9 @@ class Gathers {
         auto op = collective(lease, Purpose::parameters, model_.spans.parameters);
         for (const auto& part : lease.parts) {
             if (state[StateKind::parameters] >= 0) {
-                add_region(op, part, state[StateKind::parameters], model_.flats[unit].trained(),
-                           model_.shards[unit]);
+                const auto shard =
+                    lease.age > 0 ? state.stashes.at(lease.age - 1).kept : state[StateKind::parameters];
+                add_region(op, part, shard, model_.flats[unit].trained(), model_.shards[unit]);
             }
             if (state[StateKind::frozen] >= 0) {
                 add_region(op, part, state[StateKind::frozen], model_.flats[unit].frozen(),

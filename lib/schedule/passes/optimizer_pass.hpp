@@ -13,7 +13,7 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 ///
 /// - `step_end`, which computes the clip factor and the skip flag from the exact sums of all ranks, and the
 ///   loss of all ranks from this rank's losses. It works on the host, on its own lane. Its group contains all
-///   ranks; a single rank has no group.
+///   ranks, or those of a stage in a pipeline without a flush; a single rank has no group.
 /// - one `update` per chunk. It has one operand per unit of the chunk and role: gradient (read), master,
 ///   first_moment, second_moment (read and written), parameters (written; omitted if the parameters are the
 ///   master), and update_inputs. The operands are in the order of the units, the same order for each role.

@@ -273,7 +273,12 @@ class Transfers {
             if (op.kind == OpKind::write && is_of_optimizer(residency)) {
                 op.lane = program_.update_lane(Engine::nvme_write);
             }
-            op.predicate = program_.ops[residency.first_op].predicate;
+            const auto& user = program_.ops[residency.first_op];
+            op.predicate = user.predicate;
+            if (program_.has_no_flush()) {  // PipelineFill::runs decides for both
+                op.microbatch = user.microbatch;
+                op.purpose = user.purpose == Purpose::stash ? Purpose::stash : op.purpose;
+            }
             op.unit = buffer(residency.home).unit;
             op.label = buffer(residency.home).name + what;
         }

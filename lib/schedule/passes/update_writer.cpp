@@ -6,6 +6,7 @@
 
 #include "base/contract.hpp"
 #include "spec/depths.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::schedule {
 
@@ -90,10 +91,16 @@ Op UpdateWriter::step_end() {
     op.kind = OpKind::step_end;
     op.purpose = Purpose::control;
     op.label = "norm and clip factor";
-    if (model_.mesh.ranks() > 1) {
-        std::vector<int> all(model_.mesh.ranks());
-        std::iota(all.begin(), all.end(), 0);
-        op.group = program.group("all", all);
+    std::vector<int> members(model_.mesh.ranks());
+    std::iota(members.begin(), members.end(), 0);
+    const bool is_of_stage = spec::has_no_flush(spec_.parallel);
+    if (is_of_stage) {
+        std::erase_if(members, [&](int rank) {
+            return model_.mesh.coordinate(spec::Axis::pipeline, rank) != model_.stage;
+        });
+    }
+    if (members.size() > 1) {
+        op.group = program.group(is_of_stage ? "ranks of a stage" : "all", members);
     }
     op.lane = program.lane(Engine::step_end);
     op.reads.push_back(whole(program, program.trainer_buffers.exact_sums, Role::exact_sums));

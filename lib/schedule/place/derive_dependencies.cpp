@@ -9,6 +9,7 @@
 #include "base/contract.hpp"
 #include "base/small_vector.hpp"
 #include "schedule/place/lane_tracks.hpp"
+#include "schedule/rotated_program.hpp"
 #include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::schedule {
@@ -49,6 +50,26 @@ class History {
         merge(begin, end);
     }
 
+    /// Returns the history of [begin, end), as ranges that begin at 0.
+    std::map<std::int64_t, Access> copy(std::int64_t begin, std::int64_t end) {
+        cut(begin);
+        cut(end);
+        std::map<std::int64_t, Access> copied;
+        for (auto at = ranges_.lower_bound(begin); at != ranges_.end() && at->first < end; ++at) {
+            copied.emplace_hint(copied.end(), at->first - begin, at->second);
+        }
+        return copied;
+    }
+    /// Replaces the history of [begin, end).
+    void replace(std::int64_t begin, std::int64_t end, const std::map<std::int64_t, Access>& ranges) {
+        cut(begin);
+        cut(end);
+        ranges_.erase(ranges_.lower_bound(begin), ranges_.lower_bound(end));
+        for (const auto& [at, access] : ranges) {
+            ranges_.emplace(begin + at, access);
+        }
+    }
+
   private:
     /// Splits a range, so that a range starts at `at`.
     void cut(std::int64_t at) {
@@ -81,17 +102,34 @@ class History {
     std::map<std::int64_t, Access> ranges_;  // begin -> history up to the next begin
 };
 
-/// Walk over the ops of two steps, with consecutive numbers.
+/// Walk over the ops of some steps, with consecutive numbers.
 class Derivation {
   public:
-    explicit Derivation(const Program& program)
+    Derivation(const Program& program, int steps)
         : program_{program},
           num_ops_{static_cast<int>(program.ops.size())},
           tracks_{program},
           needed_(tracks_.count()),
-          clocks_(2 * program.ops.size() * tracks_.count(), -1) {}
+          clocks_(steps * program.ops.size() * tracks_.count(), -1) {}
 
-    /// Returns the ops that op `i` has to wait for; numbers include both steps. The result is valid until
+    /// Moves the slots of all rotations on, between two steps.
+    void rotate() {
+        for (const auto& [slots, shift] : program_.rotations) {
+            auto& history = arenas_[arena_of(program_.buffers[slots.front()])];
+            std::vector<std::map<std::int64_t, Access>> of_slots;
+            for (const BufferId slot : slots) {
+                const auto& buffer = program_.buffers[slot];
+                of_slots.push_back(history.copy(buffer.offset, buffer.offset + buffer.bytes));
+            }
+            for (std::size_t i = 0; i < slots.size(); ++i) {
+                const auto& buffer = program_.buffers[slots[i]];
+                history.replace(buffer.offset, buffer.offset + buffer.bytes,
+                                of_slots[(i + static_cast<std::size_t>(shift)) % slots.size()]);
+            }
+        }
+    }
+
+    /// Returns the ops that op `i` has to wait for; numbers include all steps. The result is valid until
     /// the next call.
     const std::vector<int>& meet(int i) {
         const auto& op = program_.ops[i % num_ops_];
@@ -196,21 +234,31 @@ class Derivation {
 
 void derive_dependencies(Program& program) {
     const int num_ops = static_cast<int>(program.ops.size());
-    Derivation derivation{program};
-    for (int i = 0; i < num_ops; ++i) {
+    const int steps = 2 + runs_in_flight(program);  // the last one, and all whose values it can read
+    const int last_step = (steps - 1) * num_ops;
+    Derivation derivation{program, steps};
+    for (int i = 0; i < last_step; ++i) {
+        if (i > 0 && i % num_ops == 0) {
+            derivation.rotate();
+        }
         derivation.meet(i);
     }
+    derivation.rotate();
     for (int i = 0; i < num_ops; ++i) {
         auto& op = program.ops[i];
         op.waits_for.clear();
         op.waits_for_previous_step.clear();
-        for (const int other : derivation.meet(num_ops + i)) {
-            if (other >= num_ops) {
-                op.waits_for.push_back(other - num_ops);
+        for (const int other : derivation.meet(last_step + i)) {
+            if (other >= last_step) {
+                op.waits_for.push_back(other - last_step);
             } else {
-                op.waits_for_previous_step.push_back(other);
+                op.waits_for_previous_step.push_back(other % num_ops);
             }
         }
+        // An op of an earlier step is done if it is done in the previous step.
+        std::ranges::sort(op.waits_for_previous_step);
+        const auto same = std::ranges::unique(op.waits_for_previous_step);
+        op.waits_for_previous_step.erase(same.begin(), same.end());
     }
 }
 

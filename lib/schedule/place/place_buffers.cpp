@@ -27,8 +27,16 @@ void choose_arenas(Program& program) {
         for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
                 auto& buffer = program.buffers[operand.buffer];
-                buffer.is_shared = buffer.is_shared || buffer.lifetime == Lifetime::transient;
+                buffer.is_shared = buffer.is_shared || buffer.lifetime == Lifetime::transient ||
+                                   buffer.lifetime == Lifetime::in_flight;
             }
+        }
+    }
+    for (const auto& [slots, shift] : program.rotations) {
+        const bool is_any_shared =
+            std::ranges::any_of(slots, [&](BufferId slot) { return program.buffers[slot].is_shared; });
+        for (const BufferId slot : slots) {
+            program.buffers[slot].is_shared = is_any_shared;
         }
     }
 }
@@ -89,16 +97,17 @@ void place_buffers(Program& program) {
     RegionSizes fixed{};
     // KV caches follow everything that other variants keep between steps; see build_cached_program. What
     // comes after them differs between the programs that have them.
-    enum class Fixed { persistent, cache, inputs };
+    enum class Fixed { persistent, cache, in_flight, inputs };
     const auto kind_of = [](const Buffer& buffer) -> std::optional<Fixed> {
         if (buffer.lifetime == Lifetime::transient) {
             return std::nullopt;
         }
         return buffer.consumer == MemoryCategory::kv_cache ? Fixed::cache
                : buffer.lifetime == Lifetime::persistent   ? Fixed::persistent
+               : buffer.lifetime == Lifetime::in_flight    ? Fixed::in_flight
                                                            : Fixed::inputs;
     };
-    for (const auto kind : {Fixed::persistent, Fixed::cache, Fixed::inputs}) {
+    for (const auto kind : {Fixed::persistent, Fixed::cache, Fixed::in_flight, Fixed::inputs}) {
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
             auto& buffer = program.buffers[b];
             if (kind_of(buffer) == kind && buffer.reuses >= 0) {

@@ -29,9 +29,9 @@ std::int64_t alignment_of(std::int64_t bytes);
 /// every buffer that a collective uses, are therefore in a shared arena. No other buffer is: each rank of a
 /// node maps all shared arenas, which costs page tables.
 ///
-/// Persistent buffers come first, in their order, so they have the same offset in every variant. The inputs
-/// follow, then transient buffers, which share the remaining memory by their live ranges in list order. A
-/// transient buffer that no op names gets no memory: offset -1.
+/// Persistent buffers come first, in their order, so they have the same offset in every variant. Values in
+/// flight and the inputs follow, then transient buffers, which share the remaining memory by their live
+/// ranges in list order. A transient buffer that no op names gets no memory: offset -1.
 ///
 /// Lanes run ahead of the list, so two buffers with disjoint live ranges may be needed at the same time.
 /// derive_dependencies, which must run later, orders them by their bytes. Where transfers and collectives

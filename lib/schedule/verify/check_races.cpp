@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "schedule/place/lane_tracks.hpp"
+#include "schedule/rotated_program.hpp"
 #include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::schedule {
@@ -15,7 +16,7 @@ namespace {
 constexpr std::int64_t apart = std::int64_t{1} << 44;
 constexpr std::size_t max_findings = 8;
 
-/// Last writer of a range of bytes and its readers since then, as positions in the walk over two steps.
+/// Last writer of a range of bytes and its readers since then, as positions in the walk.
 struct Touched {
     std::int64_t end = 0;
     int writer = -1;
@@ -28,7 +29,11 @@ class Races {
         : program_{program}, num_ops_{static_cast<int>(program.ops.size())}, tracks_{program} {}
 
     std::vector<Finding> run() {
-        for (int i = 0; i < 2 * num_ops_ && found_.size() < max_findings; ++i) {
+        const int steps = 2 + runs_in_flight(program_);
+        for (int i = 0; i < steps * num_ops_ && found_.size() < max_findings; ++i) {
+            if (i % num_ops_ == 0) {
+                memory_ = memory_in_run(program_, i / num_ops_);
+            }
             set_clocks(i);
             const auto read = [&](Touched& bytes) {
                 order(bytes.writer, i, "reads what is written");
@@ -101,10 +106,11 @@ class Races {
     template <class Visitor>
     void each_run(const Op& op, std::span<const Operand> operands, const Visitor& visit) {
         for (const auto& operand : operands) {
-            const auto& buffer = program_.buffers[operand.buffer];
+            const auto index = memory_[operand.buffer];
+            const auto& buffer = program_.buffers[index];
             const bool is_placed = buffer.offset >= 0;
             auto& space = spaces_[is_placed ? static_cast<int>(arena_of(buffer)) : -1];
-            const auto base = is_placed ? buffer.offset : apart * operand.buffer;
+            const auto base = is_placed ? buffer.offset : apart * index;
             for (const auto& run : operand.runs) {
                 const auto [offset, bytes] = touched(op, run);
                 each_part(space, base + offset, base + offset + bytes, visit);
@@ -150,6 +156,7 @@ class Races {
     const Program& program_;
     int num_ops_;
     LaneTracks tracks_;
+    IndexedVector<BufferId, BufferId> memory_;    ///< by buffer: the one whose memory it has in the step
     std::vector<std::vector<int>> begun_, done_;  ///< clocks by position in the walk
     std::map<int, std::map<std::int64_t, Touched>> spaces_;
     std::vector<Finding> found_;

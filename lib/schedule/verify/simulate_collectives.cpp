@@ -47,7 +47,7 @@ void Simulation::meet(const std::vector<int>& members) {
     if (class_of(kind) == OpClass::step_end) {
         for (std::size_t m = 0; m < members.size(); ++m) {
             const auto& lane = lane_at(members[m]);
-            values.push_back(world_.local(lane.rank, lane.op(), lane.step, found[m]));
+            values.push_back(world_.local(lane.rank, lane.op(), step_of(lane), found[m]));
         }
     } else {
         values = world_.collective(ops, found);

@@ -85,9 +85,9 @@ void Simulation::advance(int index) {
         return;
     }
     const auto& op = op_of(lane);
-    world_.check_predicate(lane.rank, lane.op(), lane.step);
-    lane.is_skipped = skips(op, lane.step);
-    lane.found = lane.is_skipped ? Found{} : world_.begin(lane.rank, lane.op(), lane.step);
+    world_.check_predicate(lane.rank, lane.op(), step_of(lane));
+    lane.is_skipped = skips(lane);
+    lane.found = lane.is_skipped ? Found{} : world_.begin(lane.rank, lane.op(), step_of(lane));
     const bool meets = op.group >= 0 && (class_of(op.kind) == OpClass::step_end || is_collective(op.kind));
     if (lane.is_skipped && (!meets || is_message(op.kind))) {
         start(index);
@@ -98,7 +98,7 @@ void Simulation::advance(int index) {
         lane.phase = LaneState::Phase::joined;
         join(index);
     } else {
-        lane.values = world_.local(lane.rank, lane.op(), lane.step, lane.found);
+        lane.values = world_.local(lane.rank, lane.op(), step_of(lane), lane.found);
         start(index);
     }
 }
@@ -111,7 +111,7 @@ void Simulation::start(int index) {
 void Simulation::end(int index) {
     auto& lane = lane_at(index);
     if (!lane.is_skipped) {
-        world_.finish(lane.rank, lane.op(), lane.step, lane.values);
+        world_.finish(lane.rank, lane.op(), step_of(lane), lane.values);
     }
     ++result_.ops_run;
     const std::size_t rank = lane.rank;
@@ -124,7 +124,7 @@ void Simulation::end(int index) {
     lane.phase = LaneState::Phase::idle;
     if (++lane.next == lane.ops.size()) {
         lane.next = 0;
-        if (++lane.step == options_.steps) {
+        if (++lane.step == num_runs(lane.rank)) {
             lane.phase = LaneState::Phase::ended;
             return;
         }

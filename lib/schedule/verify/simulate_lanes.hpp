@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/rotated_program.hpp"
 #include "schedule/verify/simulate.hpp"
 #include "schedule/verify/simulate_semantics.hpp"
 
@@ -21,7 +22,7 @@ struct LaneState {
     int rank = 0;
     std::vector<int> ops;
     std::size_t next = 0;
-    int step = 0;
+    int step = 0;  ///< run of the program
     Phase phase = Phase::idle;
     double weight = 1;        ///< relative probability of being chosen
     bool is_skipped = false;  ///< the predicate of the current op is false
@@ -87,7 +88,15 @@ class Simulation {
     /// Begins the next op of a runnable lane, or ends its current op.
     void advance(int index);
     /// Returns true if the predicate of an op is false in a step; it is true in each second step.
-    static bool skips(const Op& op, int step) { return op.predicate && step % 2 == 0; }
+    bool skips(const LaneState& lane) const {
+        const auto& op = op_of(lane);
+        return (op.predicate && lane.step % 2 == 0) ||
+               !PipelineFill{0, options_.steps}.runs(programs_[lane.rank], op, step_of(lane));
+    }
+    /// Returns the number of runs of a rank's program, with those that fill a pipeline without a flush.
+    int num_runs(int rank) const { return options_.steps + runs_in_flight(programs_[rank]); }
+    /// Returns the step that a lane is in; below 0 while it fills the pipeline.
+    int step_of(const LaneState& lane) const { return lane.step - runs_in_flight(programs_[lane.rank]); }
     void start(int index);
     void end(int index);
 

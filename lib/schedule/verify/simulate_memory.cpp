@@ -1,8 +1,11 @@
 /// Contents of memory, and checks that ops read the values that they need.
+#include <algorithm>
 #include <utility>
 
+#include "schedule/rotated_program.hpp"
 #include "schedule/transfer_runs.hpp"
 #include "schedule/verify/simulate_semantics.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::schedule::simulation {
 namespace {
@@ -28,6 +31,14 @@ SimulatedWorld::SimulatedWorld(const std::vector<Program>& programs,
     : programs_{programs}, truth_{truth}, report_{std::move(report)} {
     for (int rank = 0; rank < static_cast<int>(programs.size()); ++rank) {
         memories_.emplace_back(num_arenas + 1);
+        auto& slots = rotation_of_.emplace_back();
+        const auto& rotations = programs[rank].rotations;
+        for (std::size_t r = 0; r < rotations.size(); ++r) {
+            for (std::size_t i = 0; i < rotations[r].slots.size(); ++i) {
+                slots[rotations[r].slots[i]] = {static_cast<int>(r), static_cast<int>(i)};
+            }
+        }
+        has_no_flush_ = has_no_flush_ || programs[rank].has_no_flush();
         fill_initially(rank);
     }
 }
@@ -46,13 +57,43 @@ Memory& SimulatedWorld::memory(int rank, BufferId index) {
     return memories_[rank][space];
 }
 
-std::int64_t SimulatedWorld::base(int rank, BufferId index, int step, Access access) const {
+BufferId SimulatedWorld::rotated(int rank, BufferId index, int step) const {
+    const auto found = rotation_of_[rank].find(index);
+    if (found == rotation_of_[rank].end()) {
+        return index;
+    }
+    const auto& [slots, shift] = program(rank).rotations[found->second.first];
+    const auto run = step + runs_in_flight(program(rank));
+    return slots[(found->second.second + run * shift) % static_cast<int>(slots.size())];
+}
+
+BufferId SimulatedWorld::first_slot(int rank, BufferId index) const {
+    const auto found = rotation_of_[rank].find(index);
+    return found == rotation_of_[rank].end() ? index
+                                             : program(rank).rotations[found->second.first].slots.front();
+}
+
+int SimulatedWorld::number_of(int rank, int microbatch, int step) const {
+    return has_no_flush_ && microbatch >= 0 ? step * program(rank).microbatches_of_step() + microbatch
+                                            : microbatch;
+}
+
+int SimulatedWorld::version_of(int rank, const Op& op, int step) const {
+    if (op.microbatch < 0 || op.direction == Direction::forward) {
+        return std::max(step, 0);
+    }
+    const spec::WeightVersions rule{std::max(program(rank).ahead, 0), program(rank).microbatches_of_step()};
+    return std::max(step - static_cast<int>(rule.age(op.microbatch)), 0);
+}
+
+std::int64_t SimulatedWorld::base(int rank, BufferId named, int step, Access access) const {
+    const auto index = rotated(rank, named, step);
     const auto& described = buffer(rank, index);
     const int read = slot_read_in(step);
     const int slot = access == Access::read ? read : 1 - read;
     if (described.offset < 0) {
-        const auto named = slot == 1 && described.second_slot >= 0 ? described.second_slot : index;
-        return far_apart * (named + 1);
+        const auto used = slot == 1 && described.second_slot >= 0 ? described.second_slot : index;
+        return far_apart * (used + 1);
     }
     return offset_of_slot(described, slot);
 }
@@ -117,11 +158,12 @@ bool SimulatedWorld::is_given(int rank, BufferId index) const {
 Pieces SimulatedWorld::inputs(int rank, BufferId index, int step, Pieces pieces) const {
     const auto& described = buffer(rank, index);
     Content given{.name = hash_of(described.name), .step = step, .buffer = index};
-    given.term = mixed(given.name, static_cast<std::uint64_t>(step));
-    given.microbatch = described.microbatch;
+    given.microbatch = number_of(rank, described.microbatch, step);
+    const bool is_counted = has_no_flush_ && described.microbatch >= 0;  // by its micro-batch, over all steps
+    given.term = mixed(given.name, static_cast<std::uint64_t>(is_counted ? 0 : step));
     if (described.microbatch >= 0 && truth_ != nullptr) {
         const auto& layout = truth_->layout(rank);
-        for (const int coordinate : {layout.data_rank, described.microbatch}) {
+        for (const int coordinate : {layout.data_rank, given.microbatch}) {
             given.term = mixed(given.term, static_cast<std::uint64_t>(coordinate));
         }
     }
@@ -160,7 +202,7 @@ void SimulatedWorld::check_read(int rank, OpId op, int step, const Operand& oper
                            "reads " + where() + " while it is written" + last());
             return;
         }
-        if (content.buffer != operand.buffer) {
+        if (first_slot(rank, content.buffer) != first_slot(rank, operand.buffer)) {
             report_finding(FindingKind::overwritten_read, rank, op,
                            "reads " + where() + ", where '" + buffer(rank, content.buffer).name +
                                "' has since been written" + last());
@@ -183,12 +225,26 @@ void SimulatedWorld::check_read(int rank, OpId op, int step, const Operand& oper
                               reader.kind == OpKind::update || reader.purpose == Purpose::parameters ||
                               reader.purpose == Purpose::secondary;
             const bool changes = program(rank).variant == Variant::train;
-            if (uses && changes && described.state != StateKind::gradients && content.step != step &&
+            const int wanted = version_of(rank, reader, step);
+            if (uses && changes && described.state != StateKind::gradients && content.step != wanted &&
                 content.step != Content::every_step) {
                 report_finding(FindingKind::stale_read, rank, op,
-                               "reads " + where() + " in step " + std::to_string(step) +
+                               "reads " + where() + " of step " + std::to_string(wanted) +
                                    ", but it holds the state of step " + std::to_string(content.step) +
                                    last());
+                return;
+            }
+            continue;
+        }
+        if (described.consumer == MemoryCategory::stashes) {
+            const int wanted = version_of(rank, reader, step);
+            const auto element = described.first_element + offset / element_bytes(described);
+            if (content.step != wanted || content.first != element ||
+                content.name != state_name(StateKind::parameters, described.unit)) {
+                report_finding(FindingKind::stale_read, rank, op,
+                               "reads " + where() + ", which holds the parameters of step " +
+                                   std::to_string(content.step) + ", not those of step " +
+                                   std::to_string(wanted) + last());
                 return;
             }
             continue;
@@ -205,14 +261,16 @@ void SimulatedWorld::check_read(int rank, OpId op, int step, const Operand& oper
             }
             continue;
         }
-        const bool other_microbatch =
-            content.microbatch >= 0 && reader.microbatch >= 0 && content.microbatch != reader.microbatch;
-        if (other_microbatch || content.step != step) {
-            report_finding(
-                FindingKind::stale_read, rank, op,
-                "reads " + where() + " for micro-batch " + std::to_string(reader.microbatch) + " of step " +
-                    std::to_string(step) + ", but it holds the value of micro-batch " +
-                    std::to_string(content.microbatch) + " of step " + std::to_string(content.step) + last());
+        const int number = number_of(rank, reader.microbatch, step);
+        const bool have_numbers = content.microbatch >= 0 && number >= 0;
+        const bool other_microbatch = have_numbers && content.microbatch != number;
+        const bool other_step = content.step != step && !(have_numbers && has_no_flush_);
+        if (other_microbatch || other_step) {
+            report_finding(FindingKind::stale_read, rank, op,
+                           "reads " + where() + " for micro-batch " + std::to_string(number) + " of step " +
+                               std::to_string(step) + ", but it holds the value of micro-batch " +
+                               std::to_string(content.microbatch) + " of step " +
+                               std::to_string(content.step) + last());
             return;
         }
     }

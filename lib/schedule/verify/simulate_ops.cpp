@@ -39,7 +39,7 @@ std::vector<Pieces> SimulatedWorld::local(int rank, OpId op, int step, const Fou
                     values.push_back(gradients(rank, op, step, written, nullptr, Terms::zero));
                 } else {
                     Content content{.name = hash_of(described.name), .term = Terms::zero, .step = step};
-                    content.microbatch = done.microbatch;
+                    content.microbatch = number_of(rank, done.microbatch, step);
                     values.push_back({{0, written.bytes(), content}});
                 }
             }

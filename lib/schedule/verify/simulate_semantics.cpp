@@ -110,7 +110,7 @@ std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const 
     const auto& done = op_of(rank, op);
     std::uint64_t what = mixed(number(static_cast<int>(done.kind)), number(done.unit));
     for (const auto value : {number(done.phase), number(static_cast<int>(as_first_done(done.direction))),
-                             number(done.row_begin), number(done.microbatch)}) {
+                             number(done.row_begin), number(number_of(rank, done.microbatch, step))}) {
         what = mixed(what, value);
     }
     // Tiles of an output have one name. Of the ranks that sum it, one may add positions after the tiles.
@@ -140,7 +140,7 @@ std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const 
             continue;
         }
         Content content{.name = mixed(what, role), .term = mixed(inputs, role), .step = step};
-        content.microbatch = done.microbatch;
+        content.microbatch = number_of(rank, done.microbatch, step);
         values.push_back({{0, written.bytes(), content}});
     }
     return values;

@@ -54,6 +54,14 @@ class SimulatedWorld {
     /// Direction of an access, which selects the slot of a buffer with two slots.
     enum class Access { read, write };
     std::int64_t base(int rank, BufferId buffer, int step, Access access) const;
+    /// Returns the buffer whose memory `buffer` has in a step: another one of its rotation, or itself.
+    BufferId rotated(int rank, BufferId buffer, int step) const;
+    /// Returns the first slot of the buffer's rotation, or the buffer itself.
+    BufferId first_slot(int rank, BufferId buffer) const;
+    /// Returns the number of an op's micro-batch. Without a flush, it counts over all steps.
+    int number_of(int rank, int microbatch, int step) const;
+    /// Returns the number of updates of the parameters that an op of a step uses.
+    int version_of(int rank, const Op& op, int step) const;
     void fill_initially(int rank);
     Pieces pieces_of_operand(int rank, const Operand& operand, int step, Access access = Access::read);
     void check_read(int rank, OpId op, int step, const Operand& operand, Pieces& pieces) const;
@@ -88,6 +96,8 @@ class SimulatedWorld {
     const std::vector<Program>& programs_;
     const ExpectedResults* truth_;
     std::function<void(Finding)> report_;
+    bool has_no_flush_ = false;                                         ///< of some rank
+    std::vector<std::map<BufferId, std::pair<int, int>>> rotation_of_;  ///< by rank: rotation, and slot in it
     std::vector<std::vector<Memory>> memories_;  ///< by rank: the arenas, then one for buffers without offset
     Terms terms_;
     /// By step and holders' key: ranges of elements that norms have counted.

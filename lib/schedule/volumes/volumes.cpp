@@ -150,6 +150,7 @@ Volumes volumes_counted(const Program& program) {
             case Purpose::control:
             case Purpose::checkpoint:
             case Purpose::state:
+            case Purpose::stash:
                 break;
         }
     }

@@ -36,4 +36,17 @@ inline spec::RunSpec small_spec(const std::string& family = "llama", int data = 
     return spec;
 }
 
+/// Returns a run of stages with two layers each, without a flush between steps.
+inline spec::RunSpec pipedream_spec(int stages, std::int64_t microbatches) {
+    auto spec = small_spec("llama");
+    spec.model.layers = std::int64_t{2} * stages;
+    spec.model.tie_embeddings = false;
+    spec.parallel.pipeline_schedule = spec::PipelineSchedule::pipedream;
+    spec.parallel.stages = spec.parallel.ranks = spec.parallel.ranks_per_node = stages;
+    spec.train.micro_batches = microbatches;
+    spec.train.global_batch = 2 * microbatches;
+    spec.optimizer.clip = spec::ClipPolicy::off;
+    return spec;
+}
+
 }  // namespace ziggurat::test

@@ -89,6 +89,7 @@ TEST(TypedNames, AreAllInUse) {
     on_gpus.tiers.device = spec::DeviceKind::cuda;
     on_gpus.precision.compute = spec::DType::bf16;
     used.add(build_program(on_gpus, 0, Variant::train));
+    used.add(build_program(test::pipedream_spec(2, 2), 0, Variant::train));
 
     EXPECT_EQ(unused(used.kinds), Texts{});
     EXPECT_EQ(unused(used.directions), Texts{});

@@ -1,0 +1,71 @@
+#include "schedule/rotated_program.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace ziggurat::schedule {
+namespace {
+
+/// Returns the number of steps after which the slots have the same memory again.
+int period_of(const Rotation& rotation) {
+    const auto num_slots = static_cast<int>(rotation.slots.size());
+    return num_slots / std::gcd(num_slots, rotation.shift);
+}
+
+}  // namespace
+
+int period_of(const Program& program, const Op& op) {
+    int period = 1;
+    for (const auto& rotation : program.rotations) {
+        const auto is_named = [&](const Operand& operand) {
+            return std::ranges::find(rotation.slots, operand.buffer) != rotation.slots.end();
+        };
+        if (std::ranges::any_of(op.reads, is_named) || std::ranges::any_of(op.writes, is_named)) {
+            period = std::lcm(period, period_of(rotation));
+        }
+    }
+    return period;
+}
+
+IndexedVector<BufferId, BufferId> memory_in_run(const Program& program, int run) {
+    IndexedVector<BufferId, BufferId> memory;
+    for (BufferId b = 0; b < program.buffers.end_id(); ++b) {
+        memory.push_back(b);
+    }
+    for (const auto& [slots, shift] : program.rotations) {
+        const auto moved = static_cast<std::size_t>(run) * static_cast<std::size_t>(shift);
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            memory[slots[i]] = slots[(i + moved) % slots.size()];
+        }
+    }
+    return memory;
+}
+
+Program rotated(const Program& program, int run) {
+    auto made = program;
+    const auto memory = memory_in_run(program, run);
+    for (BufferId b = 0; b < made.buffers.end_id(); ++b) {
+        made.buffers[b].offset = program.buffers[memory[b]].offset;
+    }
+    return made;
+}
+
+int runs_in_flight(const Program& program) {
+    return program.has_no_flush() ? program.ahead / program.microbatches_of_step() + 1 : 0;
+}
+
+bool PipelineFill::runs(const Program& program, const Op& op, std::int64_t step) const {
+    if (!program.has_no_flush()) {
+        return true;
+    }
+    if (op.microbatch >= 0) {
+        const auto j = step * program.microbatches_of_step() + op.microbatch;
+        return first_step * program.microbatches_of_step() <= j &&
+               j < end_step * program.microbatches_of_step();
+    }
+    return step >= first_step || op.purpose == Purpose::stash;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,248 @@
+#include "schedule/no_flush/no_flush_pass.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "schedule/build_program.hpp"
+#include "schedule/place/derive_dependencies.hpp"
+#include "schedule/rotated_program.hpp"
+#include "schedule/verify/check_program.hpp"
+#include "schedule/verify/simulate.hpp"
+#include "spec/weight_versions.hpp"
+#include "tests/support/simulated_ranks.hpp"
+#include "tests/unit/schedule/program_text.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+/// Returns the findings of a simulation of all ranks, and of the checks of each program.
+std::string findings_of(const spec::RunSpec& spec, std::uint64_t seed = 1) {
+    const auto programs = test::programs_of_all_ranks(spec);
+    std::string text;
+    for (const auto& program : programs) {
+        for (const auto& finding : check_program(program)) {
+            text += std::string{to_string(finding.kind)} + ": " + finding.text + "\n";
+        }
+    }
+    const ExpectedResults truth{spec};
+    return text + simulate(programs, &truth, {.steps = 5, .seed = seed}).report();
+}
+
+std::string findings_of(const spec::RunSpec& spec, std::vector<Program> programs) {
+    const ExpectedResults truth{spec};
+    return simulate(programs, &truth, {.steps = 5}).report();
+}
+
+/// Returns the passes of a layer as texts: direction (f, b) and micro-batch.
+std::vector<std::string> passes_of(const Program& program, UnitId unit) {
+    std::vector<std::string> found;
+    for (const auto& op : program.ops) {
+        const auto text = (op.direction == Direction::forward ? "f" : "b") + std::to_string(op.microbatch);
+        if (op.kind == OpKind::compute && op.unit == unit && (found.empty() || found.back() != text)) {
+            found.push_back(text);
+        }
+    }
+    return found;
+}
+
+std::int64_t bytes_of(const Program& program, MemoryCategory category) {
+    std::int64_t bytes = 0;
+    for (const auto& buffer : program.buffers) {
+        bytes += buffer.consumer == category && buffer.lifetime == Lifetime::in_flight ? buffer.bytes : 0;
+    }
+    return bytes;
+}
+
+TEST(NoFlushPass, RunsForwardAheadAndBackwardInTurn) {
+    const auto programs = test::programs_of_all_ranks(test::pipedream_spec(3, 2));
+
+    using Passes = std::vector<std::string>;
+    EXPECT_EQ(passes_of(programs[0], 1), (Passes{"f2", "b0", "f3", "b1"}));
+    EXPECT_EQ(passes_of(programs[1], 3), (Passes{"f1", "b0", "f2", "b1"}));
+    EXPECT_EQ(passes_of(programs[2], 5), (Passes{"f0", "b0", "f1", "b1"}));
+    EXPECT_EQ(programs[0].microbatches, 4);
+    EXPECT_EQ(programs[0].microbatches_of_step(), 2);
+}
+
+// For any depth and number of micro-batches: values, versions of weights, gradients and updated states.
+TEST(NoFlushPass, WritesStepsThatTheSimulationConfirms) {
+    for (int stages = 2; stages <= 4; ++stages) {
+        for (std::int64_t microbatches = 1; microbatches <= 5; ++microbatches) {
+            for (std::uint64_t seed = 0; seed < 3; ++seed) {
+                EXPECT_EQ(findings_of(test::pipedream_spec(stages, microbatches), seed), "")
+                    << stages << " stages, " << microbatches << " micro-batches";
+            }
+        }
+    }
+}
+
+TEST(NoFlushPass, ComposesWithOtherAxesAndRecomputation) {
+    auto spec = test::pipedream_spec(2, 2);
+    spec.parallel.data = 2;
+    spec.parallel.ranks = spec.parallel.ranks_per_node = 4;
+    spec.train.global_batch *= 2;
+    EXPECT_EQ(findings_of(spec), "");
+    spec.sharding.optimizer = 2;
+    EXPECT_EQ(findings_of(spec), "") << "ZeRO 1";
+    spec.sharding.gradients = 2;
+    spec.sharding.reduce = spec::ReducePlan::each_microbatch;
+    EXPECT_EQ(findings_of(spec), "") << "ZeRO 2";
+    spec.sharding.parameters = 2;
+    EXPECT_EQ(findings_of(spec), "") << "ZeRO 3";
+    spec.train.micro_batches = 1;
+    spec.train.global_batch = 4;
+    EXPECT_EQ(findings_of(spec), "") << "ZeRO 3, one micro-batch";
+    spec.recompute.kind = spec::RecomputeKind::selective;
+    EXPECT_EQ(findings_of(spec), "") << "selective recomputation";
+    spec.recompute.kind = spec::RecomputeKind::full;
+    EXPECT_EQ(findings_of(spec), "") << "full recomputation";
+
+    auto tensor = test::pipedream_spec(3, 1);
+    tensor.parallel.tensor = 2;
+    tensor.parallel.ranks = tensor.parallel.ranks_per_node = 6;
+    EXPECT_EQ(findings_of(tensor), "") << "tensor axis";
+    tensor.precision.compute = spec::DType::bf16;
+    tensor.parallel.sequence = true;
+    EXPECT_EQ(findings_of(tensor), "") << "sequence parallelism in bf16";
+}
+
+TEST(NoFlushPass, ComposesWithHomesOfState) {
+    for (const auto dtype : {spec::DType::f32, spec::DType::bf16}) {
+        for (const spec::Home& home : {spec::Home{0, 1, 0}, spec::Home{0, 0, 1}, spec::Home{0.4, 0.6, 0}}) {
+            for (const std::int64_t microbatches : {1, 3}) {
+                auto spec = test::pipedream_spec(3, microbatches);
+                spec.precision.compute = dtype;
+                spec.tiers.chunk_elements = 1024;
+                spec.tiers.optimizer = home;
+                EXPECT_EQ(findings_of(spec), "") << "optimizer";
+                spec.tiers.gradients = home;
+                EXPECT_EQ(findings_of(spec), "") << "gradients";
+                spec.tiers.parameters = home;
+                EXPECT_EQ(findings_of(spec), "") << "parameters";
+            }
+        }
+    }
+}
+
+TEST(NoFlushPass, ComposesWithHomesOfShardedState) {
+    for (const spec::Home& home : {spec::Home{0, 1, 0}, spec::Home{0, 0, 1}}) {
+        for (const int zero : {1, 2, 3}) {
+            for (const std::int64_t microbatches : {1, 3}) {
+                auto spec = test::pipedream_spec(2, microbatches);
+                spec.parallel.data = 2;
+                spec.parallel.ranks = spec.parallel.ranks_per_node = 4;
+                spec.train.global_batch *= 2;
+                spec.sharding.optimizer = 2;
+                spec.sharding.gradients = zero >= 2 ? 2 : 1;
+                spec.sharding.parameters = zero >= 3 ? 2 : 1;
+                spec.tiers.chunk_elements = 1024;
+                spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = home;
+                for (const auto reduce : {spec::ReducePlan::at_end, spec::ReducePlan::each_microbatch}) {
+                    spec.sharding.reduce = reduce;
+                    EXPECT_EQ(findings_of(spec), "") << "ZeRO " << zero;
+                }
+            }
+        }
+    }
+}
+
+// A slot is as large as the saved activations of a micro-batch, and a stash as the parameters that backward
+// reads.
+TEST(NoFlushPass, KeepsAsMuchAsTheClosedFormsSay) {
+    for (const std::int64_t microbatches : {1, 2, 4}) {
+        const auto spec = test::pipedream_spec(3, microbatches);
+        for (int stage = 0; stage < 3; ++stage) {
+            const auto rule = spec::weight_versions(spec, stage);
+            const ModelLayout model{spec, stage};
+            std::int64_t parameters = 0;
+            for (const UnitId unit : model.units) {
+                const bool is_read = model.table.units[unit].kind == layout::UnitKind::layer;
+                parameters += is_read ? model.flats[unit].trained_elements() * 4 : 0;
+            }
+            const auto program = build_program(spec, stage, Variant::train);
+            auto other = spec;
+            other.train.micro_batches = 7;
+            const auto more = build_program(other, stage, Variant::train);
+
+            EXPECT_EQ(bytes_of(program, MemoryCategory::stashes),
+                      stage == 2 ? 0 : rule.stashes() * parameters);
+            EXPECT_EQ(bytes_of(program, MemoryCategory::activations),
+                      bytes_of(more, MemoryCategory::activations));
+            EXPECT_TRUE(std::ranges::all_of(program.rotations, [&](const Rotation& rotation) {
+                const auto slots = static_cast<std::int64_t>(rotation.slots.size());
+                return slots == rule.in_flight() || slots == rule.in_flight() + 1 || slots == rule.stashes();
+            }));
+        }
+    }
+}
+
+TEST(NoFlushPass, IsCheckedForStashesOfAnotherVersion) {
+    const auto spec = test::pipedream_spec(3, 1);
+    const auto programs = test::programs_of_all_ranks(spec);
+    ASSERT_EQ(findings_of(spec, programs), "");
+
+    auto late = programs;
+    for (auto& op : late[0].ops) {
+        for (auto& read : op.reads) {
+            auto& slots = late[0].rotations.back().slots;
+            if (slots.size() == 2 && read.buffer == slots[1]) {
+                read.buffer = slots[0];
+            }
+        }
+    }
+    EXPECT_NE(findings_of(spec, late).find("which holds the parameters of step"), std::string::npos);
+
+    auto current = programs;
+    for (auto& op : current[1].ops) {
+        for (auto& read : op.reads) {
+            if (current[1].buffers[read.buffer].consumer == MemoryCategory::stashes) {
+                read.buffer = current[1].buffers[read.buffer].unit == 3 ? BufferId{0} : read.buffer;
+            }
+        }
+    }
+    EXPECT_NE(findings_of(spec, current), "");
+}
+
+TEST(NoFlushPass, IsCheckedForSlotsOfAnotherMicroBatch) {
+    const auto spec = test::pipedream_spec(3, 2);
+    auto programs = test::programs_of_all_ranks(spec);
+    ASSERT_EQ(findings_of(spec, programs), "");
+
+    programs[0].rotations.front().shift = (programs[0].rotations.front().shift + 1) % 3;
+
+    EXPECT_NE(findings_of(spec, programs), "");
+}
+
+// An op of the step before last is not waited for by name, but its next run is.
+TEST(NoFlushPass, WaitsForOpsOfEarlierStepsInOtherSlots) {
+    const auto program = build_program(test::pipedream_spec(4, 1), 0, Variant::train);
+
+    EXPECT_EQ(period_of(program, test::op_of(program, "layers.0.qkv forward 3")), 4);
+    for (const auto& op : program.ops) {
+        EXPECT_TRUE(std::ranges::adjacent_find(op.waits_for_previous_step) ==
+                    op.waits_for_previous_step.end());
+    }
+}
+
+TEST(PipelineFill, RunsMicroBatchesBetweenTwoDrains) {
+    const auto program = build_program(test::pipedream_spec(3, 2), 0, Variant::train);
+    const PipelineFill fill{.first_step = 4, .end_step = 6};
+    const auto runs = [&](const char* label, std::int64_t step) {
+        return fill.runs(program, test::op_of(program, label), step);
+    };
+
+    EXPECT_EQ(runs_in_flight(program), 2);
+    EXPECT_TRUE(runs("layers.0.qkv forward 2", 3));
+    EXPECT_FALSE(runs("layers.0.qkv backward_input 0", 3));
+    EXPECT_TRUE(runs("layers.0.qkv backward_input 0", 4));
+    EXPECT_TRUE(runs("layers.0.qkv forward 3", 4));
+    EXPECT_FALSE(runs("layers.0.qkv forward 3", 5));
+    EXPECT_TRUE(runs("stash of layers.0", 3));
+    EXPECT_FALSE(runs("norm and clip factor", 3));
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule
