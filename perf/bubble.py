@@ -2,7 +2,7 @@
 """Runs four stages whose layers all take as long, and prints what stages wait for each other as a share of what one
 computes, as traced, beside the theory.
 
-  perf/bubble.py [--schedules gpipe,1f1b,zero_bubble,zero_bubble_v,interleaved]
+  perf/bubble.py [--schedules gpipe,1f1b,zero_bubble,zero_bubble_v,interleaved,pipedream]
 
 Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", 2021,
 section 2.2: (p - 1) / m with p stages and m micro-batches, (p - 1) / (v m) with v chunks a stage. Qi et al., "Zero Bubble
@@ -10,8 +10,10 @@ Pipeline Parallelism", 2023, table 2: (p - 1)(F + B - W), a third of 1F1B's if f
 zero_bubble_v waits only for the first forward of half of the layers.
 
 Layers sleep for most of their time (debug.throttle, perf/bubble.yaml), so that four ranks need hardly a core. A step lasts
-from the begin of its first layer to the end of its last one, on whichever stages; the first step is not counted.
-Results go to build/perf/bubble.jsonl. Exit code 1: a bubble is off by more than 5 % of itself.
+from the begin of its first layer to the end of its last one, on whichever stages; the first step is not counted. Steps of
+pipedream overlap: each stage is compared with itself, between the start and the end, and no stage should wait.
+Results go to build/perf/bubble.jsonl. Exit code 1: a bubble is off by more than 5 % of itself, or
+a stage of pipedream waits for more than 5 % of its time.
 """
 
 import argparse
@@ -34,7 +36,9 @@ SCHEDULES = {  # the divisor of the bubble, and the deck's keys
                           "parallel.pipeline.each": "[" + ", ".join(["{layers: [1, 1]}"] * STAGES) + "]"}),
     "interleaved": (2, {"parallel.pipeline.schedule": "interleaved", "parallel.pipeline.chunks_per_stage": 2,
                         "parallel.pipeline.each": "[" + ", ".join(["{layers: [1, 1]}"] * STAGES) + "]"}),
+    "pipedream": (None, {"parallel.pipeline.schedule": "pipedream", "optimizer.clip.policy": "off", "train.steps": 8}),
 }
+FULL_STEPS = range(2, 7)  # from 0: between the start of a pipeline without a flush and its end
 MOST_OFF = 0.05
 OP_OF_LAYER = re.compile(r"layers\.\d+\.")
 
@@ -59,6 +63,17 @@ def bubble_of(directory):
         computed = statistics.mean(sum(end - begin for begin, end in rank) for rank in ops)
         found.append((seconds - computed) / computed)
     return statistics.median(found)
+
+
+def idle_share(directory):
+    """What the stage that waits longest waits without a flush, as a share of what it computes."""
+    shares = []
+    for rank in range(STAGES):
+        ops = [(begin, end) for begin, end, step in passes_of(directory / f"trace.rank{rank:04}.json")
+               if step in FULL_STEPS]
+        computed = sum(end - begin for begin, end in ops)
+        shares.append((max(end for _, end in ops) - min(begin for begin, _ in ops) - computed) / computed)
+    return max(shares)
 
 
 def main():
@@ -86,9 +101,9 @@ def main():
             if done.returncode != 0:
                 raise training.TrainingFailed(f"'{' '.join(command)}' ended with exit code {done.returncode}:\n"
                                               f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
-            measured = bubble_of(directory)
-            theory = (STAGES - 1) / (parts * MICROBATCHES)
-            off = measured / theory - 1
+            measured = bubble_of(directory) if parts else idle_share(directory)
+            theory = (STAGES - 1) / (parts * MICROBATCHES) if parts else 0
+            off = measured / theory - 1 if parts else measured
             worst = max(worst, abs(off))
             log.write(json.dumps({"measurement": "bubble", "schedule": schedule, "bubble": measured, "theory": theory,
                                   "off": abs(off)}) + "\n")

@@ -1,6 +1,7 @@
 #include "train/data_loader.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/contract.hpp"
 #include "comm/control.hpp"
@@ -120,28 +121,58 @@ void DataLoader::put_references(const BatchSlot& slot) const {
     }
 }
 
+std::int64_t DataLoader::fill_slot(std::int64_t step, std::int64_t microbatch, const BatchSlot& slot) {
+    source_.fill(batch_, samples_ahead_ + data::sample_of(spec_.train, spec_.parallel.sequence_groups(), step,
+                                                          part_.group, microbatch, 0));
+    copy_into(batch_, slot, part_.positions);
+    if (spec_.data.has_pairs) {
+        put_references(slot);
+    }
+    return spec_.data.has_pairs ? std::ssize(batch_.pairs) : targets_at(batch_, part_.positions);
+}
+
+std::int64_t DataLoader::all_targets(std::int64_t mine, const comm::Context& ranks) {
+    if (!source_.has_masked_targets()) {
+        return spec_.train.global_batch * spec_.data.seq;
+    }
+    std::int64_t targets = counts_ ? mine : 0;
+    comm::all_reduce_sum(ranks, {&targets, 1});
+    return targets;
+}
+
 std::int64_t DataLoader::fill(std::int64_t step,
                               std::span<const BatchSlot> slots,
                               const comm::Context& world) {
     std::int64_t targets = 0;
     for (std::size_t m = 0; m < slots.size(); ++m) {
-        source_.fill(batch_,
-                     samples_ahead_ + data::sample_of(spec_.train, spec_.parallel.sequence_groups(), step,
-                                                      part_.group, static_cast<std::int64_t>(m), 0));
-        copy_into(batch_, slots[m], part_.positions);
-        if (spec_.data.has_pairs) {
-            put_references(slots[m]);
+        targets += fill_slot(step, static_cast<std::int64_t>(m), slots[m]);
+    }
+    return all_targets(targets, world);
+}
+
+std::int64_t DataLoader::fill_ahead(std::int64_t step,
+                                    const schedule::PipelineFill& fill,
+                                    std::span<const BatchSlot> slots,
+                                    const comm::Context& stage) {
+    const auto microbatches = spec_.train.micro_batches;
+    const auto ahead = std::ssize(slots) - microbatches;
+    targets_ahead_.resize(slots.size());
+    for (std::int64_t i = 0; i < ahead; ++i) {
+        copy_slot(slots[i + microbatches], slots[i]);
+        targets_ahead_[i] = targets_ahead_[i + microbatches];
+    }
+    for (std::int64_t i = ahead; i < std::ssize(slots); ++i) {
+        const auto j = step * microbatches + i;
+        if (fill.first_step * microbatches <= j && j < fill.end_step * microbatches) {
+            targets_ahead_[i] = fill_slot(j / microbatches, j % microbatches, slots[i]);
         }
-        targets += spec_.data.has_pairs ? std::ssize(batch_.pairs) : targets_at(batch_, part_.positions);
     }
-    if (!source_.has_masked_targets()) {
-        return spec_.train.global_batch * spec_.data.seq;
+    if (step < fill.first_step) {
+        return 0;
     }
-    if (!counts_) {
-        targets = 0;
-    }
-    comm::all_reduce_sum(world, {&targets, 1});
-    return targets;
+    return all_targets(
+        std::accumulate(targets_ahead_.begin(), targets_ahead_.begin() + microbatches, std::int64_t{0}),
+        stage);
 }
 
 }  // namespace ziggurat::train

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/contract.hpp"
 #include "checkpoint/manifest.hpp"
@@ -12,6 +13,7 @@
 #include "data/batch_source.hpp"
 #include "kernels/element/preference_element.hpp"
 #include "layout/context/context_rows.hpp"
+#include "schedule/rotated_program.hpp"
 #include "spec/run_spec.hpp"
 #include "train/step/batch_slots.hpp"
 
@@ -44,6 +46,21 @@ class DataLoader {
     /// Collective: over `world` if targets can be masked (BatchSource::has_masked_targets()), else local
     std::int64_t fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Context& world);
 
+    /// Fills the slots of a pipeline without a flush for a run of its program.
+    ///
+    /// The slots of micro-batches that are ahead move on to the next step. Those of forwards that the run
+    /// executes are filled.
+    ///
+    /// \param step  of the run; runs before fill.first_step only fill the pipeline
+    /// \param fill  the steps whose micro-batches exist
+    /// \return the target tokens (or pairs) of the step's global batch; 0 before fill.first_step
+    ///
+    /// Collective: over the ranks of a stage, `stage`, if targets can be masked, else local
+    std::int64_t fill_ahead(std::int64_t step,
+                            const schedule::PipelineFill& fill,
+                            std::span<const BatchSlot> slots,
+                            const comm::Context& stage);
+
     /// Returns the source of a sample, as its index in data.train.
     std::size_t source_of(std::int64_t sample) const { return source_.source_of(sample); }
 
@@ -53,6 +70,10 @@ class DataLoader {
     }
 
   private:
+    /// Fills the slot of a micro-batch; returns the targets that it has on this rank.
+    std::int64_t fill_slot(std::int64_t step, std::int64_t microbatch, const BatchSlot& slot);
+    /// Returns the targets of a step on all ranks, from those that `mine` counts.
+    std::int64_t all_targets(std::int64_t mine, const comm::Context& ranks);
     void put_references(const BatchSlot& slot) const;
 
     const spec::RunSpec& spec_;
@@ -63,6 +84,7 @@ class DataLoader {
     /// Added to step * global_batch to obtain the first sample; nonzero after a change of the batch size.
     std::int64_t samples_ahead_;
     std::span<const kernels::AnswerSums> references_;
+    std::vector<std::int64_t> targets_ahead_;  ///< by slot of fill_ahead(): targets on this rank
 };
 
 /// Returns the log-probabilities of the reference model for a pair. \pre they are known

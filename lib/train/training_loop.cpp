@@ -17,6 +17,7 @@
 #include "data/text/text_stream.hpp"
 #include "optim/adamw_inputs.hpp"
 #include "spec/depths.hpp"
+#include "train/control/drain_schedule.hpp"
 #include "train/generate/text_generator.hpp"
 #include "train/ops/late_failure.hpp"
 #include "train/preference/complete_scores.hpp"
@@ -89,7 +90,7 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
       feeder_{spec_,
               inputs.corpus.training(order_),
               {model_.sequence_group, model_.positions},
-              model_.counts_losses(),
+              spec::has_no_flush(spec_.parallel) ? model_.tensor_rank == 0 : model_.counts_losses(),
               resumed_.progress,
               references_.all()},
       evaluation_{
@@ -161,11 +162,18 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
             assembly_.abandon_step();
         }
         checkpointer_.check_now();
+        assembly_.poll_outcomes();
         print_messages();
     });
+    if (has_no_flush()) {
+        stage_.emplace(inputs.world.group().split(model_.stage));
+    }
 }
 
 bool TrainingLoop::changes_state_early() const {
+    if (has_no_flush()) {
+        return true;
+    }
     const bool publishes_older = spec_.overlap.delayed_update && step_ >= spec_.overlap.delayed_update_after;
     return publishes_older || (spec_.overlap.optimizer_with_backward && !spec::speculates(spec_));
 }
@@ -207,7 +215,7 @@ LoopEnd TrainingLoop::train() {
     account_.end_start();
     is_to_stop();  // agree on requests that arrived during the start
     reporter_.busy("trains the first step");
-    while (!is_finished() && requests_.agreed() == 0 && !back_) {
+    while (!is_finished() && !is_to_end() && !back_) {
         one_step();
     }
     assembly_.train_executor().finish();
@@ -247,28 +255,73 @@ checkpoint::TrainingProgress TrainingLoop::progress() const {
 }
 
 void TrainingLoop::one_step() {
+    run_step();
+    const auto in_flight = is_drained() ? 0 : spec::steps_to_outcome(spec_);
+    while (std::ssize(pending_) > in_flight && !back_) {
+        if (has_no_flush()) {
+            assembly_.limit(spikes_.limits(pending_.front().targets));
+            assembly_.wait_for_outcome();
+        }
+        end_step();
+    }
+}
+
+std::int64_t TrainingLoop::prepare_step() {
+    if (!has_no_flush()) {
+        return feeder_.fill(begun_, assembly_.train_slots(), world_);
+    }
+    auto& executor = assembly_.train_executor();
+    const auto stage = world_.in(*stage_);
+    if (is_drained()) {
+        executor.finish();
+        assembly_.fill_pipeline(begun_);
+        assembly_.drain_pipeline(next_drain(spec_, begun_, tokens_));
+        for (auto step = begun_ - assembly_.runs_to_fill(); step < begun_; ++step) {
+            feeder_.fill_ahead(step, assembly_.pipeline_fill(), assembly_.train_slots(), stage);
+            executor.run_step();
+            account_.add_rest();
+        }
+    }
+    return feeder_.fill_ahead(begun_, assembly_.pipeline_fill(), assembly_.train_slots(), stage);
+}
+
+void TrainingLoop::run_step() {
     const auto begin_ns = monotonic_ns();
-    StepReport report;
-    const auto targets = feeder_.fill(step_, assembly_.train_slots(), world_);
+    auto& run = pending_.emplace_back();
+    auto& report = run.report;
+    run.targets = prepare_step();
     const double data_seconds = assembly_.train_executor().idle_seconds_since(begin_ns);
     times().add(data_activity_, data_seconds);
     report.stall(data_stall) = data_seconds;
 
+    // Stages skip updates on their own, and other stages do not know of it in time.
+    const auto skipped = has_no_flush() ? 0 : skips_.skipped();
+    const auto tokens = tokens_ + (begun_ - step_) * tokens_per_step();
     assembly_.step_inputs() =
-        optim::make_step_inputs(spec_.optimizer, spec_.train.average, course_.rate(step_, tokens_), step_,
-                                step_ - skips_.skipped() + 1, targets);
+        optim::make_step_inputs(spec_.optimizer, spec_.train.average, course_.rate(begun_, tokens), begun_,
+                                begun_ - skipped + 1, run.targets);
     if (spec_.optimizer.clip == spec::ClipPolicy::previous_norm) {
         assembly_.step_inputs().gradient_scale = optim::clip_factor(spec_.optimizer, grad_norm_);
     }
     report.lr = static_cast<double>(assembly_.step_inputs().learning_rate);
-    assembly_.limit(spikes_.limits(targets));
-    account_.begin_step(step_);
+    if (!has_no_flush()) {
+        assembly_.limit(spikes_.limits(run.targets));
+    }
+    account_.begin_step(begun_);
     assembly_.train_executor().run_step();
-    const auto& outcome = assembly_.outcome();
     account_.add_step(report);
-    const double step_seconds = seconds_between(begin_ns, monotonic_ns());
+    run.seconds = seconds_between(begin_ns, monotonic_ns());
+    ++begun_;
+}
+
+void TrainingLoop::end_step() {
+    auto [report, targets, step_seconds] = std::move(pending_.front());
+    pending_.pop_front();
+    const auto& outcome = assembly_.outcome();
+    account_.add_outcome(report);
     requests_.step_ended(outcome.step_requests, step_seconds, assembly_.step_requests());
     if (outcome.is_abandoned) {
+        --begun_;
         print_messages();
         return;
     }
@@ -278,7 +331,7 @@ void TrainingLoop::one_step() {
     if (assembly_.complete_update(step_)) {
         account_.add_rest();
     }
-    tokens_ += spec_.train.global_batch * spec_.data.seq;
+    tokens_ += tokens_per_step();
     skips_.note(outcome.is_skipped, outcome.is_spike);
     grad_norm_ = outcome.is_skipped ? grad_norm_ : outcome.grad_norm;
 
@@ -301,29 +354,31 @@ void TrainingLoop::one_step() {
     report.skipped = skips_.skipped();
     look_for_spike(report);
     report.step_s = step_seconds;
-    report.tok_s = static_cast<double>(spec_.train.global_batch * spec_.data.seq) / report.step_s;
+    report.tok_s = static_cast<double>(tokens_per_step()) / report.step_s;
     account_.add_utilisation(report);
     report.device_peak_bytes = max_bytes_[spec::Tier::device];
     report.nvme_bytes = max_bytes_[spec::Tier::nvme];
     report.host_peak_bytes = max_bytes_[spec::Tier::host];
+    const auto due = due_requests(outcome.step_requests);
+    const bool is_last = step_ >= spec_.train.steps || is_to_end();
     {
         const auto since_ns = monotonic_ns();
-        reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
+        reporter_.step(report, is_last);
         print_messages(requests_.agreed() == 0);
         times().add(logging_activity_, assembly_.train_executor().idle_seconds_since(since_ns));
     }
-    slow_path_.step_ended(outcome.step_requests);
+    slow_path_.step_ended(due);
     skips_.check(step_);
     if (back_) {
         return;
     }
     data_.look_at_times();
     // A due checkpoint is saved before the validation, because the validation may take long.
-    const bool is_last = step_ >= spec_.train.steps || requests_.agreed() > 0;
-    const bool saves = !is_last && checkpointer_.after_step(step_, tokens_, outcome.step_requests,
-                                                            [this] { return progress(); });
-    const bool is_due =
-        validation_due_.is_due(step_, tokens_) || outcome.step_requests[StepRequest::validate] > 0;
+    const auto phase = checkpointer_.phase();
+    const bool saves =
+        !is_last && checkpointer_.after_step(step_, tokens_, due, [this] { return progress(); });
+    fresh_reports_from_ = checkpointer_.phase() == phase ? fresh_reports_from_ : begun_;
+    const bool is_due = validation_due_.is_due(step_, tokens_) || due[StepRequest::validate] > 0;
     if (is_due && evaluation_.has_samples()) {
         if (is_last) {
             checkpointer_.finish(progress());
@@ -331,10 +386,32 @@ void TrainingLoop::one_step() {
         validate();
     }
     requests_.checkpoint_took(checkpointer_.slowest_seconds());
-    if (saves || outcome.step_requests[StepRequest::report] > 0) {
-        print_account(outcome.step_requests[StepRequest::report] > 0);
+    if (saves || due[StepRequest::report] > 0) {
+        print_account(due[StepRequest::report] > 0);
     }
-    times().end_step(spec_.train.global_batch * spec_.data.seq);
+    times().end_step(tokens_per_step());
+}
+
+StepRequests TrainingLoop::due_requests(const StepRequests& agreed) {
+    auto due = agreed;
+    if (!has_no_flush()) {
+        return due;
+    }
+    bool has_any = requests_.agreed() > 0;
+    for (const auto request : {StepRequest::checkpoint, StepRequest::validate, StepRequest::report}) {
+        waiting_requests_[request] += agreed[request];
+        has_any = has_any || waiting_requests_[request] > 0;
+        due[request] = is_between_steps() ? std::exchange(waiting_requests_[request], 0) : 0;
+    }
+    if (has_any && !is_drained()) {
+        // Forwards that have run belong to steps before that one.
+        const auto end_step = begun_ + spec::weight_versions(spec_, 0).stashes();
+        assembly_.drain_pipeline(std::min(assembly_.pipeline_fill().end_step, end_step));
+    }
+    if (step_ <= fresh_reports_from_) {
+        due[StepRequest::save_ended] = due[StepRequest::save_failed] = 0;
+    }
+    return due;
 }
 
 void TrainingLoop::look_for_spike(StepReport& report) {

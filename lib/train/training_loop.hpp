@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "device/device.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
+#include "spec/weight_versions.hpp"
 #include "train/account/resident_memory.hpp"
 #include "train/account/run_account.hpp"
 #include "train/control/requests.hpp"
@@ -80,11 +82,28 @@ class TrainingLoop {
     bool was_finished() const;
     /// True if all steps are done, or if validation losses have ended the run.
     bool is_finished() const { return step_ >= spec_.train.steps || !ended_reason_.empty(); }
+    /// True if the run is asked to stop and can do so.
+    bool is_to_end() const { return requests_.agreed() > 0 && is_between_steps(); }
     checkpoint::TrainingProgress progress() const;
+    /// Runs one step, and reports the steps whose outcome is known.
     void one_step();
+    void run_step();
+    /// Fills the batches of the step that follows, and the pipeline if it is empty; returns the targets.
+    std::int64_t prepare_step();
+    /// Ends the oldest step that was run: its outcome is known.
+    void end_step();
+    bool has_no_flush() const { return spec::has_no_flush(spec_.parallel); }
+    /// True if no micro-batch of a later step is in flight; always with a flush between steps.
+    bool is_drained() const { return !has_no_flush() || begun_ >= assembly_.pipeline_fill().end_step; }
+    /// True if the outcomes of all steps are known too, so that the state can be saved.
+    bool is_between_steps() const { return pending_.empty() && is_drained(); }
+    /// Returns the requests to handle after the ended step; others wait until the pipeline is drained.
+    StepRequests due_requests(const StepRequests& agreed);
+    std::int64_t tokens_per_step() const { return spec_.train.global_batch * spec_.data.seq; }
     /// True if the running step changes state before its end.
     ///
-    /// It does so by an update in backward, or by the publication of the update of the step before.
+    /// It does so by an update in backward, by the publication of the update of the step before, or by stages
+    /// that have ended it before others.
     bool changes_state_early() const;
     /// Reports a loss spike of the completed step, records the step, and schedules a configured rollback.
     void look_for_spike(StepReport& report);
@@ -103,6 +122,13 @@ class TrainingLoop {
     void print_account(bool is_shown);
     void report_end(int exit_code);
     TimeAccounting& times() { return account_.times(); }
+
+    /// A step that was run, until its outcome is known.
+    struct RunStep {
+        StepReport report = {};
+        std::int64_t targets = 0;
+        double seconds = 0;
+    };
 
     spec::RunSpec spec_;  ///< train.steps is the last step of the run, not counted from the resumed step
     Requests& requests_;
@@ -124,7 +150,8 @@ class TrainingLoop {
     DataLoader feeder_;
     std::optional<SourceUse> sources_;  ///< empty if the run had finished before
     Evaluation evaluation_;
-    std::int64_t step_ = resumed_.progress.step;  ///< steps done
+    std::int64_t step_ = resumed_.progress.step;  ///< steps done, whose outcome is known
+    std::int64_t begun_ = step_;                  ///< steps that were run
     RunAccount account_;
     Checkpointer checkpointer_;
     int data_activity_ = -1, validation_activity_ = -1, sampling_activity_ = -1, logging_activity_ = -1;
@@ -134,8 +161,13 @@ class TrainingLoop {
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
     double grad_norm_ = resumed_.progress.grad_norm;  ///< of the last step with an update; 0: unknown
     SpikeDetector spikes_{spec_.train.spikes, resumed_.progress.recent};
-    std::optional<RollBack> back_;  ///< rollback that is due after this step
-    std::string ended_reason_;      ///< reason of an early end by validation losses
+    std::deque<RunStep> pending_;
+    StepRequests waiting_requests_;  ///< for the next time that the pipeline is drained
+    /// Outcomes of steps before it have reports of saves that were handled already.
+    std::int64_t fresh_reports_from_ = 0;
+    std::optional<comm::Communicator> stage_;  ///< ranks of this stage; without a flush only
+    std::optional<RollBack> back_;             ///< rollback that is due after this step
+    std::string ended_reason_;                 ///< reason of an early end by validation losses
     std::int64_t process_peak_bytes_ = 0;
     spec::ByTier<std::int64_t> max_bytes_{};  ///< by tier: largest arena bytes of any rank
     bool has_warned_of_no_targets_ = false;

@@ -19,6 +19,7 @@ import torch
 
 import adamw
 import models
+import pipedream
 import preference
 import tensor_file
 
@@ -334,6 +335,7 @@ def main():
     problems = []
     makers = {name: lambda name=name: make(name) for name in DECKS} | {
         "slow_moments": make_slow_moments, "rules/delayed_tiny": make_delayed, "rules/per_unit_tiny": make_per_unit,
+        "rules/pipedream_tiny": lambda: pipedream.make(make_batch, ADAMW, BOUNDS, weights_gap),
         "preference_tiny": preference.make}
     if unknown := set(chosen.names) - set(makers):
         parser.error(f"no oracle is named {', '.join(sorted(unknown))}")

@@ -330,5 +330,14 @@ TEST_F(SystemDecks, GradientsOfWeightsFillTheWaitsOfThirtyTwoStages) {
     EXPECT_NEAR(planned_speedup(at("zero_bubble"), at("1f1b")), 1.18, 0.02);
 }
 
+// Eight stages with sixteen micro-batches wait for 7/16 of the time of their slots with a flush, and not
+// without.
+TEST_F(SystemDecks, OlderWeightsSpareEightStagesTheirWaits) {
+    const auto at = [&](const std::string& schedule) {
+        return load_for("pipedream-2b.yaml", "dgx-2", 64, {"parallel.pipeline.schedule=" + schedule});
+    };
+    EXPECT_NEAR(planned_speedup(at("pipedream"), at("1f1b")), 1.44, 0.06);
+}
+
 }  // namespace
 }  // namespace ziggurat::deck

@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <ostream>
@@ -18,6 +19,8 @@
 
 #include "comm/control.hpp"
 #include "schedule/model_layout.hpp"
+#include "schedule/place/derive_dependencies.hpp"
+#include "spec/weight_versions.hpp"
 #include "tests/fuzz/nvme_folder.hpp"
 #include "tests/fuzz/rounds.hpp"
 #include "tests/fuzz/sent_bytes.hpp"
@@ -50,9 +53,13 @@ std::vector<RandomDeck> random_decks(std::int64_t count, const std::string& nvme
 }
 
 /// Returns the bounds. Gradients accumulated in bf16 are rounded in another order.
+///
+/// Pipelines without a flush have bounds that are wide enough for trainings which multiply rounding errors.
 ClassBBounds bounds_of(const spec::RunSpec& run) {
     return run.precision.gradient == spec::DType::f32
-               ? ClassBBounds{}
+               ? (spec::has_no_flush(run.parallel)
+                      ? ClassBBounds{.gradient = 1e-4, .norm = 1e-3, .loss = 1e-4, .weights = 1e-3}
+                      : ClassBBounds{})
                : ClassBBounds{.gradient = 0.05, .norm = 0.05, .loss = 1e-3, .weights = 0.02};
 }
 
@@ -103,16 +110,19 @@ ClassBBounds widened(ClassBBounds bounds,
 std::string difference_to_one_rank(const RandomDeck& deck,
                                    const comm::Context& group,
                                    const TinyOutcome& ours) {
-    const auto myself = group.group().split(group.rank());
-    if (group.rank() > 0) {
+    const auto reference = alone(deck.run);
+    const bool is_part = group.rank() < reference.parallel.ranks;
+    const auto part = group.group().split(is_part ? 0 : 1);
+    if (!is_part) {
         return {};
     }
-    const auto expected = train_on_host(alone(deck.run), group.in(myself), Keep::tensors);
+    const auto expected = train_on_host(reference, group.in(part), Keep::tensors);
     const auto bounds = bounds_of(deck.run);
     const auto difference = class_b_difference(ours, expected, bounds);
-    if (difference.empty()) {
+    if (difference.empty() || reference.parallel.ranks > 1) {
         return difference;
     }
+    const auto& myself = part;
     return class_b_difference(ours, expected,
                               widened(bounds, alone(deck.run), group.in(myself), ours, expected));
 }
@@ -195,7 +205,7 @@ TEST(RandomAxes, TrainAsOneRankDoes) {
         std::cout << (decks.size() == 1 ? described(decks.front()) : coverage.report());
     }
     examine(decks, [&](const RandomDeck& deck, const comm::Context& group) {
-        const bool goes_on_elsewhere = deck.seed % 6 == 0;
+        const bool goes_on_elsewhere = deck.seed % 6 == 0 && !spec::has_no_flush(deck.run.parallel);
         return goes_on_elsewhere ? difference_over_two_layouts(deck, group, nvme.path(), folder)
                                  : difference_in_one_layout(deck, group);
     });
@@ -328,6 +338,17 @@ constexpr std::array bugs = {
                                program.find_write(op, Role::output) == nullptr;
                     },
                     forget);
+            }},
+    AxesBug{"AStashIsOneVersionLate",
+            [](Program& program, const schedule::ModelLayout&) {
+                // The copy follows the update, so a stash has the version after the one that forward used.
+                const auto is_stash = [](const Op& op) { return op.purpose == Purpose::stash; };
+                const auto late = std::ranges::stable_partition(program.ops, std::not_fn(is_stash));
+                if (late.empty()) {
+                    return false;
+                }
+                schedule::derive_dependencies(program);
+                return true;
             }},
     AxesBug{"AMicroBatchIsInWeightGradientsTwice",
             [](Program& program, const schedule::ModelLayout&) {

@@ -1,11 +1,14 @@
 #include "tests/support/tiny_training.hpp"
 
+#include <algorithm>
+
 #include "layout/context/context_rows.hpp"
 #include "layout/families/family_descriptor.hpp"
 #include "layout/mesh.hpp"
 #include "optim/adamw_inputs.hpp"
 #include "optim/learning_rate.hpp"
 #include "spec/tensor_pattern.hpp"
+#include "spec/weight_versions.hpp"
 #include "tests/support/device/test_processors.hpp"
 #include "tests/support/made_up_pairs.hpp"
 
@@ -159,25 +162,57 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
         assembly.train_executor().between_ops(hooks.between_ops);
     }
     bool goes_on = true;
-    for (std::int64_t step = before; step < run.train.steps && goes_on; ++step) {
+    /// Runs the program one time. Without a flush, the first runs after a drain only fill the pipeline.
+    const auto run_program = [&](std::int64_t step) {
         const auto slots = assembly.train_slots();
-        for (std::size_t m = 0; m < slots.size(); ++m) {
-            fill(slots[m], run, first + static_cast<std::int64_t>(m) * run.train.micro_batch, context_rank,
-                 step);
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            const auto number = step * run.train.micro_batches + static_cast<std::int64_t>(i);
+            if (number >= 0) {
+                fill(slots[i], run, first + number % run.train.micro_batches * run.train.micro_batch,
+                     context_rank, number / run.train.micro_batches);
+            }
         }
-        assembly.step_inputs() = optim::make_step_inputs(
-            run.optimizer, run.train.average,
-            optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step), step, step + 1,
-            targets);
+        assembly.step_inputs() =
+            optim::make_step_inputs(run.optimizer, run.train.average,
+                                    optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps,
+                                                         std::max<std::int64_t>(step, 0)),
+                                    step, std::max<std::int64_t>(step, 0) + 1, targets);
         assembly.train_executor().run_step();
+    };
+    const bool has_no_flush = spec::has_no_flush(run.parallel);
+    // Gradients and saves need a drained pipeline.
+    const auto drain_after = [&](std::int64_t step) {
+        return hooks.after_step ? step + 1 : keep == Keep::tensors && step == 0 ? 1 : run.train.steps;
+    };
+    std::int64_t known = before;
+    for (std::int64_t step = before; step < run.train.steps && goes_on; ++step) {
+        if (has_no_flush && step >= assembly.pipeline_fill().end_step) {
+            assembly.train_executor().finish();
+            assembly.fill_pipeline(step);
+            assembly.drain_pipeline(drain_after(step));
+            for (auto fill = step - assembly.runs_to_fill(); fill < step; ++fill) {
+                run_program(fill);
+            }
+        }
+        run_program(step);
+        if (has_no_flush) {
+            const bool is_drained = step + 1 == assembly.pipeline_fill().end_step;
+            for (; known <= step - (is_drained ? 0 : spec::steps_to_outcome(run)); ++known) {
+                assembly.wait_for_outcome();
+                outcome.losses.push_back(assembly.outcome().loss_sum / static_cast<double>(targets));
+                outcome.norms.push_back(assembly.outcome().grad_norm);
+            }
+        }
         if (assembly.outcome().is_abandoned) {
             --step;  // it does not count, and is repeated
             ++outcome.abandoned;
             continue;
         }
         assembly.complete_update(step + 1);
-        outcome.losses.push_back(assembly.outcome().loss_sum / static_cast<double>(targets));
-        outcome.norms.push_back(assembly.outcome().grad_norm);
+        if (!has_no_flush) {
+            outcome.losses.push_back(assembly.outcome().loss_sum / static_cast<double>(targets));
+            outcome.norms.push_back(assembly.outcome().grad_norm);
+        }
         if (step == 0 && keep == Keep::tensors) {
             assembly.train_executor().finish();
             outcome.gradients = all_tensors(assembly, run, schedule::StateKind::gradients);

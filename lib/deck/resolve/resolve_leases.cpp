@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "deck/resolve/resolve.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -14,12 +15,13 @@ bool fetches_parameters(const spec::RunSpec& run) {
 /// Returns the reason to gather parameters per pass for any budgets; nullptr if budgets decide.
 const char* for_each_pass_reason(const Resolution& resolution) {
     const auto& run = resolution.run;
-    return run.sharding.parameters == 1 ? "parameters are not sharded"
-           : run.parallel.stages == 1   ? "one stage: parameters are sharded to save memory"
-           : run.sharding.secondary > 0 ? "later gathers use a second copy"
-           : !run.tiers.tiles.empty()   ? "weights are in tiles"
-           : fetches_parameters(run)    ? "parameters are at home outside of the device"
-                                        : nullptr;
+    return run.sharding.parameters == 1       ? "parameters are not sharded"
+           : run.parallel.stages == 1         ? "one stage: parameters are sharded to save memory"
+           : spec::has_no_flush(run.parallel) ? "backward reads older versions of the weights"
+           : run.sharding.secondary > 0       ? "later gathers use a second copy"
+           : !run.tiers.tiles.empty()         ? "weights are in tiles"
+           : fetches_parameters(run)          ? "parameters are at home outside of the device"
+                                              : nullptr;
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ spec::TensorMode tensor_mode(const std::string& keyword) {
 spec::PipelineSchedule pipeline_schedule(const std::string& keyword) {
     return keyword == "gpipe"                   ? spec::PipelineSchedule::gpipe
            : keyword == "interleaved"           ? spec::PipelineSchedule::interleaved
+           : keyword == "pipedream"             ? spec::PipelineSchedule::pipedream
            : keyword.starts_with("zero_bubble") ? spec::PipelineSchedule::zero_bubble
                                                 : spec::PipelineSchedule::one_f_one_b;
 }

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "deck/values/reader.hpp"
+#include "spec/fates.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -27,6 +30,45 @@ constexpr std::array features = {
             }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
+    Feature{"parallel.pipeline.schedule", "the schedule pipedream on GPUs", in_training,
+            [](const RunSpec& run, const Values&) {
+                return spec::has_no_flush(run.parallel) && run.tiers.device == spec::DeviceKind::cuda;
+            }},
+    Feature{"model.dropout", "dropout with the schedule pipedream", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return spec::has_no_flush(run.parallel) && run.model.dropout > 0;
+            }},
+    Feature{"train.objective.kind", "a preference objective with the schedule pipedream", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return spec::has_no_flush(run.parallel) && run.data.has_pairs;
+            }},
+    Feature{"tiers.home.activations", "a home of activations with the schedule pipedream", everywhere,
+            [](const RunSpec& run, const Values&) {
+                const auto moves = [](const spec::Home& home, const spec::AutoHomes& open) {
+                    return home.device < 1 || open.activations;
+                };
+                return spec::has_no_flush(run.parallel) &&
+                       (moves(run.tiers.activations, run.tiers.open) ||
+                        std::ranges::any_of(run.stages, [&](const spec::StageState& stage) {
+                            return moves(stage.activations, stage.open);
+                        }));
+            }},
+    Feature{"recompute.fates", "swapped activations with the schedule pipedream", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return spec::has_no_flush(run.parallel) &&
+                       (spec::swaps_any(run.recompute.fates) ||
+                        std::ranges::any_of(run.stages, [](const spec::StageState& stage) {
+                            return spec::swaps_any(stage.recompute.fates);
+                        }));
+            }},
+    Feature{"tiers.operators.embedding", "an embedding on the host with the schedule pipedream", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return spec::has_no_flush(run.parallel) && run.tiers.embedding_on_host;
+            }},
+    Feature{"tiers.movement", "chunks with the schedule pipedream", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return spec::has_no_flush(run.parallel) && run.tiers.movement == spec::Movement::chunks;
+            }},
     Feature{"train.lora.rank", "tiles together with adapters", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.model.lora.is_on() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);

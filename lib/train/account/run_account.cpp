@@ -65,15 +65,18 @@ void RunAccount::add_step(StepReport& report) {
     saves.forget_waits();
     traffic_.count(records);
     links_.count(records);
+    if (trace_) {
+        ops_.add_to(*trace_, records);
+    }
+}
+
+void RunAccount::add_outcome(StepReport& report) const {
     const auto& figures = assembly_.outcome().figures;
     report.sent_bytes = figures.sent_bytes;
     report.planned_bytes = planned_.sent_bytes;
     report.link_bytes = figures.link_bytes;
     report.planned_link_bytes = planned_.link_bytes;
     report.process_peak_bytes = figures.process_peak_bytes;
-    if (trace_) {
-        ops_.add_to(*trace_, records);
-    }
 }
 
 void RunAccount::add_utilisation(StepReport& report) noexcept {

@@ -53,6 +53,8 @@ class RunAccount {
     ///
     /// `report` already has the wait for data.
     void add_step(StepReport& report);
+    /// Adds to `report` the bytes of all ranks in the step whose outcome the assembly has.
+    void add_outcome(StepReport& report) const;
     /// Adds to `report` the utilisation, from its `tok_s`, and the peak, which the step may raise; and the
     /// share of the plan's lower bound.
     void add_utilisation(StepReport& report) noexcept;

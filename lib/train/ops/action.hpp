@@ -24,9 +24,11 @@ struct Action {
     std::function<std::int64_t()> ended_ns = {};
     /// Returns the time at which an asynchronous op really began; empty: when `start` was called.
     std::function<std::int64_t()> began_ns = {};
-    /// Returns the op's predicate (schedule::Op::predicate); called one time in each step, after all
-    /// dependencies are met. If it is false, the op is done without being started. Empty: the op runs.
-    std::function<bool()> predicate = {};
+    /// Returns true if the op runs in a step, counted from 0 (schedule::Op::predicate, PipelineFill::runs).
+    ///
+    /// Called one time in each step, after all dependencies are met. If it is false, the op is done without
+    /// being started. Empty: the op runs in all steps.
+    std::function<bool(std::int64_t step)> predicate = {};
     /// Called with the number of the step, from 0, before the op runs in it; empty: steps do not differ.
     std::function<void(std::int64_t)> before_step = {};
     /// Called repeatedly after all dependencies are met, until it returns true; then the op begins at once.

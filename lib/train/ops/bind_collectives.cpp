@@ -107,7 +107,8 @@ Action GroupCollectives::bind(const schedule::Program& program,
     }
     const std::size_t index = &op - program.ops.data();
     ops_.resize(std::max(ops_.size(), index + 1));
-    ops_[index] = {&group, calls};
+    ops_[index].group = &group;
+    ops_[index].calls.insert(ops_[index].calls.end(), calls.begin(), calls.end());  // of all its buffers
     return {.start =
                 [&group, calls] {
                     for (const int call : calls) {

@@ -1,7 +1,6 @@
 #include "train/ops/bind_transfers.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <iterator>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "comm/node/event_count.hpp"
 #include "device/copy.hpp"
 #include "storage/direct_file.hpp"
+#include "train/ops/actions_in_turn.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -90,34 +90,6 @@ bool has_two_slots(const schedule::Program& program, const schedule::Op& op) {
     return std::ranges::any_of(on_disk, [&](const schedule::Operand& operand) {
         return buffer_of(program, operand).second_slot >= 0;
     });
-}
-
-/// Returns the action that is one of `of_slots` in each step.
-///
-/// \param first  slot that the op uses in even steps
-Action in_turn(std::array<Action, 2> of_slots, int first) {
-    struct InTurn {
-        std::array<Action, 2> of_slots;
-        std::size_t current = 0;
-    };
-    auto both = std::make_shared<InTurn>(InTurn{std::move(of_slots)});
-    const auto sum = [both](std::function<std::int64_t()> Action::*count) {
-        std::int64_t all = 0;
-        for (const auto& action : both->of_slots) {
-            all += action.*count ? (action.*count)() : 0;
-        }
-        return all;
-    };
-    const auto current = [both]() -> const Action& { return both->of_slots[both->current]; };
-    return {.start = [current] { current().start(); },
-            .poll = [current] { return current().poll(); },
-            .bytes_moved = [sum] { return sum(&Action::bytes_moved); },
-            .skipped_bytes = [sum] { return sum(&Action::skipped_bytes); },
-            .ended_ns = [current] { return current().ended_ns(); },
-            .before_step =
-                [both, first](std::int64_t step) {
-                    both->current = static_cast<std::size_t>(first ^ schedule::slot_read_in(step));
-                }};
 }
 
 }  // namespace
@@ -215,7 +187,8 @@ Action NvmeLanes::bind(const schedule::Program& program, const schedule::Op& op)
     if (!has_two_slots(program, op)) {
         return in_slot(0);
     }
-    return in_turn({in_slot(0), in_slot(1)}, op.kind == OpKind::read ? 0 : 1);
+    const int first = op.kind == OpKind::read ? 0 : 1;
+    return in_turn({in_slot(first ^ schedule::slot_read_in(0)), in_slot(first ^ schedule::slot_read_in(1))});
 }
 
 Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op& op, int slot) {

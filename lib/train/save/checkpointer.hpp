@@ -62,6 +62,9 @@ class Checkpointer {
     /// Returns true if the run saves periodically (checkpoint.every).
     bool is_on() const noexcept { return spec_.checkpoint.every.has_value(); }
 
+    /// Returns the phase of the running save.
+    SavePhase phase() const noexcept { return protocol_.phase(); }
+
     /// Requests a checkpoint after the current step. Any rank may call it. Collective: local
     void request() noexcept { mine_[StepRequest::checkpoint] = 1; }
 

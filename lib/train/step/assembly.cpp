@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/contract.hpp"
+#include "comm/backoff.hpp"
 #include "schedule/build_program.hpp"
 #include "spec/passes_with_cache.hpp"
 #include "state/initial_parameters.hpp"
@@ -123,6 +125,38 @@ void Assembly::split_losses(std::vector<SourceLoss> sources,
 
 const StepOutcome& Assembly::outcome() const {
     return parts_->step_end.outcome();
+}
+
+std::int64_t Assembly::runs_to_fill() const {
+    return schedule::runs_in_flight(parts_->train);
+}
+
+void Assembly::fill_pipeline(std::int64_t first_step) {
+    ZG_EXPECTS(parts_->train_executor.is_drained());
+    parts_->pipeline_fill.first_step = first_step;
+    parts_->step_of_first_run = first_step - runs_to_fill() - parts_->train_executor.steps_begun();
+}
+
+void Assembly::drain_pipeline(std::int64_t end_step) {
+    parts_->pipeline_fill.end_step = end_step;
+}
+
+const schedule::PipelineFill& Assembly::pipeline_fill() const {
+    return parts_->pipeline_fill;
+}
+
+void Assembly::wait_for_outcome() {
+    comm::Backoff idle{&parts_->node};
+    while (!parts_->step_end.take_outcome()) {
+        parts_->executors.advance();
+        parts_->world.waits().check("the end of a step on other stages");
+        idle.idle();
+    }
+    parts_->world.waits().end_wait();
+}
+
+void Assembly::poll_outcomes() {
+    parts_->step_end.poll_outcomes();
 }
 
 void Assembly::add_step_end_hook(std::function<void(StepFigures&)> measure) {

@@ -13,6 +13,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/launch/step_inputs.hpp"
 #include "schedule/build_program.hpp"
+#include "schedule/rotated_program.hpp"
 #include "schedule/step_program.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "spec/run_spec.hpp"
@@ -108,6 +109,21 @@ class Assembly {
     /// They stay until they are changed.
     StepRequests& step_requests();
     const StepOutcome& outcome() const;
+    /// Returns the number of runs of train_executor() that only fill the pipeline, before its first step.
+    ///
+    /// 0 with a flush between steps, as for the other functions of pipelines below.
+    std::int64_t runs_to_fill() const;
+    /// Sets the first step that runs in the empty pipeline, after runs_to_fill().
+    void fill_pipeline(std::int64_t first_step);
+    /// Sets the step before which the pipeline will be empty. No forward of later steps may have run.
+    void drain_pipeline(std::int64_t end_step);
+    const schedule::PipelineFill& pipeline_fill() const;
+    /// Waits for the outcome of the next step in order, without a flush between steps; then sets outcome().
+    ///
+    /// Collective: over `world`
+    void wait_for_outcome();
+    /// Makes progress on outcomes, so that other ranks do not wait for this one. For hooks.
+    void poll_outcomes();
     /// Sets the limits of the next step; see StepEnd::limit.
     void limit(const SpikeLimits& limits);
     /// Splits outcome().by_source; see StepEnd::split_losses.

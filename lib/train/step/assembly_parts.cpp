@@ -10,6 +10,8 @@
 #include "layout/families/attention_window.hpp"
 #include "layout/rotary_frequencies.hpp"
 #include "spec/budgets.hpp"
+#include "spec/weight_versions.hpp"
+#include "train/ops/actions_in_turn.hpp"
 #include "train/ops/bind_state_ops.hpp"
 #include "train/ops/tier_notes.hpp"
 
@@ -47,6 +49,26 @@ state::TierMemory shared_with(comm::NodeMemory& node, state::TierMemory memory) 
     }
     return memory;
 }
+
+/// A program with the memory that its buffers have in each of some steps.
+class RotatedPrograms {
+  public:
+    explicit RotatedPrograms(const Program& program) : program_{program} {}
+
+    const Program& in_step(int step) {
+        if (step == 0) {
+            return program_;
+        }
+        while (std::ssize(later_) < step) {
+            later_.push_back(schedule::rotated(program_, static_cast<int>(later_.size()) + 1));
+        }
+        return later_[static_cast<std::size_t>(step) - 1];
+    }
+
+  private:
+    const Program& program_;
+    std::deque<Program> later_;
+};
 
 /// Loads the kernels of `action` on `stream` and returns it.
 Action loaded(const device::Stream& stream, Action action) {
@@ -108,7 +130,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       train_slots{batch_slots(train, memory)},
       evaluate_slots{batch_slots(evaluate, memory)},
       step_inputs{memory.span<kernels::StepInputs>(train.buffer(train.trainer_buffers.step_inputs)).front()},
-      step_end{world, node, spec.optimizer, spec.data.train.size(), spec.data.has_pairs},
+      step_end{world, node, spec, model},
       unit_clips{world, node, train, spec.optimizer},
       train_groups{world, node, train, spec, memory, *devices.device},
       evaluate_groups{world, node, evaluate, spec, memory, *devices.device},
@@ -133,6 +155,9 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
     if (layout::num_windowed_layers(spec) > 0) {
         train_executor.before_step([this] { fill_window_starts(train_slots, spec); });
         evaluate_executor.before_step([this] { fill_window_starts(evaluate_slots, spec); });
+    }
+    if (spec::has_no_flush(spec.parallel)) {
+        train_executor.while_waiting([this] { step_end.poll_outcomes(); });
     }
     train_executor.keep_times_in(times.own());
     notes = tier_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
@@ -185,14 +210,24 @@ std::vector<Executor*> Assembly::Parts::all_executors() {
 std::vector<Action> Assembly::Parts::actions(const Program& program,
                                              GroupCollectives& groups,
                                              LogitsProbe& probe) {
+    RotatedPrograms rotated{program};
     std::vector<Action> made;
     made.reserve(program.ops.size());
     for (const auto& op : program.ops) {
-        made.push_back(host_work.applied_to(program, op, action(program, op, groups, probe)));
+        std::vector<Action> of_steps;
+        for (int step = 0; step < schedule::period_of(program, op); ++step) {
+            const auto& in_step = rotated.in_step(step);
+            of_steps.push_back(action(in_step, in_step.ops[&op - program.ops.data()], groups, probe));
+        }
+        made.push_back(host_work.applied_to(program, op, in_turn(std::move(of_steps))));
         if (op.predicate) {
             const auto& flags =
                 memory.span<kernels::StepInputs>(program.buffer(op.predicate->buffer)).front();
-            made.back().predicate = [&flags] { return flags.redoes_updates != 0; };
+            made.back().predicate = [&flags](std::int64_t) { return flags.redoes_updates != 0; };
+        } else if (program.has_no_flush()) {
+            made.back().predicate = [this, &program, &op](std::int64_t run) {
+                return pipeline_fill.runs(program, op, run + step_of_first_run);
+            };
         }
     }
     layer_throttle.hold_layers(program, streams.of(program), made);

@@ -13,6 +13,7 @@
 #include "comm/node/node_memory.hpp"
 #include "model/binder.hpp"
 #include "schedule/model_layout.hpp"
+#include "schedule/rotated_program.hpp"
 #include "state/tier_memory.hpp"
 #include "tensor/bfloat16.hpp"
 #include "train/ops/bind_collectives.hpp"
@@ -75,6 +76,9 @@ struct Assembly::Parts {
     kernels::StepInputs& step_inputs;  ///< on the host
     StepEnd step_end;
     UnitClips unit_clips;
+    schedule::PipelineFill pipeline_fill;  ///< without a flush: the steps between two drains
+    /// Step of the executor's run 0, if the runs since the last drain are counted back.
+    std::int64_t step_of_first_run = 0;
     GroupCollectives train_groups;
     GroupCollectives evaluate_groups;
     TensorAccess tensors;

@@ -78,6 +78,17 @@ std::vector<BatchSlot> batch_slots(const schedule::Program& program, const state
     return slots;
 }
 
+void copy_slot(const BatchSlot& from, const BatchSlot& to) {
+    std::ranges::copy(from.tokens, to.tokens.begin());
+    std::ranges::copy(from.targets, to.targets.begin());
+    std::ranges::copy(from.positions, to.positions.begin());
+    std::ranges::copy(from.document_starts, to.document_starts.begin());
+    std::ranges::copy(from.mask, to.mask.begin());
+    std::ranges::copy(from.samples, to.samples.begin());
+    std::ranges::copy(from.pairs, to.pairs.begin());
+    std::ranges::copy(from.references, to.references.begin());
+}
+
 void fill_window_starts(std::span<const BatchSlot> slots, const spec::RunSpec& run) {
     const auto seq = run.data.seq;
     for (const auto& slot : slots) {

@@ -47,6 +47,9 @@ struct BatchSlot {
 /// Returns one slot for each micro-batch of the program.
 std::vector<BatchSlot> batch_slots(const schedule::Program& program, const state::TierMemory& memory);
 
+/// Copies the inputs of a micro-batch, but not its results.
+void copy_slot(const BatchSlot& from, const BatchSlot& to);
+
 /// Fills window_starts: the first key of each query in layers with a window.
 ///
 /// It is the later one of the start of the window and, if documents reset attention, that of the document.

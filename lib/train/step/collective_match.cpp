@@ -40,6 +40,9 @@ std::vector<std::uint64_t> collective_keys(const schedule::Program& program) {
         Key key;
         if (op.kind == OpKind::step_end) {
             key.add(static_cast<std::uint64_t>(CallKind::step_end));
+            for (const int member : op.group < 0 ? std::vector<int>{} : program.groups[op.group].members) {
+                key.add(static_cast<std::uint64_t>(member));
+            }
             keys.push_back(key.value());
             continue;
         }

@@ -144,6 +144,9 @@ void Executor::run_until(const Done& done) {
             idle.reset();
             continue;
         }
+        if (while_waiting_) {
+            while_waiting_();
+        }
         if (waiting_op < 0) {
             std::tie(waiting_op, waiting_cause) = first_wait();
             waiting_since = monotonic_ns();
@@ -187,6 +190,9 @@ void Executor::advance() {
     if (!is_in_step_) {
         for (auto& lane : lanes_) {
             advance(lane);
+        }
+        if (while_waiting_) {
+            while_waiting_();
         }
     }
 }

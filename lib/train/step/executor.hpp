@@ -78,6 +78,12 @@ class Executor final : public comm::BackgroundWork {
     /// For ops of a device it is called twice: after they are issued, and after they are found to be done.
     void between_ops(std::function<void()> hook) { between_ops_ = std::move(hook); }
 
+    /// Sets a hook that is called while this rank waits, in run_step(), finish() and advance(); it must be
+    /// fast.
+    ///
+    /// For operations outside of the program that other ranks wait for.
+    void while_waiting(std::function<void()> hook) { while_waiting_ = std::move(hook); }
+
     /// Records the times of ops in `times`, for the accounting of this and other ranks; it outlives this.
     void keep_times_in(OpTimes& times) noexcept { times_ = &times; }
 
@@ -291,6 +297,7 @@ class Executor final : public comm::BackgroundWork {
     bool is_in_step_ = false;   ///< run_step or finish is running
     std::function<void()> before_step_;
     std::function<void()> between_ops_;
+    std::function<void()> while_waiting_;
     comm::WaitContext context_;
     double hang_seconds_;
     comm::NodeMemory* node_;

@@ -73,7 +73,7 @@ bool Executor::poll(schedule::OpId op) {
 
 bool Executor::decide(schedule::OpId op, std::int64_t step) {
     const auto& action = actions_[op];
-    is_skipped_[op] = action.predicate && !action.predicate() ? 1 : 0;
+    is_skipped_[op] = action.predicate && !action.predicate(step) ? 1 : 0;
     if (is_skipped_[op] != 0) {
         return false;
     }

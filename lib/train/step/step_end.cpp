@@ -5,6 +5,7 @@
 
 #include "base/contract.hpp"
 #include "optim/adamw_inputs.hpp"
+#include "spec/weight_versions.hpp"
 #include "train/step/batch_slots.hpp"
 
 namespace ziggurat::train {
@@ -26,17 +27,22 @@ constexpr int num_maxima = 1;
 
 StepEnd::StepEnd(const comm::Context& world,
                  comm::NodeMemory& node,
-                 const spec::Optimizer& optimizer,
-                 std::size_t num_sources,
-                 bool has_pairs)
-    : optimizer_{optimizer},
-      has_pairs_{has_pairs},
-      sources_(num_sources > 1 ? num_sources : 0),
-      source_targets_(sources_.size()),
-      sum_{world.group(),
-           first_source + words_of_source * static_cast<int>(sources_.size()) +
-               (has_pairs ? ExactRewards::num_words : 0) + num_maxima,
-           &node, num_maxima} {}
+                 const spec::RunSpec& spec,
+                 const schedule::ModelLayout& model)
+    : optimizer_{spec.optimizer},
+      has_pairs_{spec.data.has_pairs},
+      has_no_flush_{spec::has_no_flush(spec.parallel)},
+      sources_(spec.data.train.size() > 1 ? spec.data.train.size() : 0),
+      source_targets_(sources_.size()) {
+    const int num_words = first_source + words_of_source * static_cast<int>(sources_.size()) +
+                          (has_pairs_ ? ExactRewards::num_words : 0) + num_maxima;
+    for (std::int64_t step = 0; step <= spec::steps_to_outcome(spec); ++step) {
+        sums_.emplace_back(world.group(), num_words, &node, num_maxima);
+    }
+    if (has_no_flush_) {
+        stage_sum_.emplace(world.group().split(model.stage), 2 * limbs, &node);
+    }
+}
 
 void StepEnd::split_losses(std::vector<SourceLoss> sources,
                            std::function<std::size_t(std::int64_t sample)> source_of) {
@@ -68,25 +74,17 @@ Action StepEnd::bind(const schedule::Program& program, const schedule::Op& op, s
     if (of_updates != nullptr) {
         of_updates_ = memory.span<kernels::StepInputs>(program.buffer(of_updates->buffer)).data();
     }
-    return {.start = [this] { start(); },
-            .poll =
-                [this, &memory] {
-                    if (!sum_.poll()) {
-                        return false;
-                    }
-                    finish(memory);
-                    return true;
-                }};
+    return {.start = [this] { start(); }, .poll = [this, &memory] { return poll(memory); }};
 }
 
 void StepEnd::start() {
     ExactSum losses, squares;
-    ExactRewards rewards;
+    rewards_of_rank_ = {};
     std::ranges::fill(sources_, ExactSum{});
     std::ranges::fill(source_targets_, 0);
     for (const auto& microbatch : microbatches_) {
         if (has_pairs_) {
-            add_pairs(microbatch, losses, rewards);
+            add_pairs(microbatch, losses, rewards_of_rank_);
         } else if (splits()) {
             split(microbatch);
         } else {
@@ -99,7 +97,18 @@ void StepEnd::start() {
     for (const auto* sum : squares_) {
         squares.merge(*sum);
     }
-    const auto words = sum_.words();
+    auto& sum = sums_[static_cast<std::size_t>(num_started_) % sums_.size()];
+    put(sum.words(), squares, losses);
+    if (stage_sum_) {
+        std::ranges::copy(squares.limbs(), stage_sum_->words().begin());
+        std::ranges::copy(losses.limbs(), stage_sum_->words().begin() + limbs);
+        stage_sum_->start();
+    }
+    sum.start();
+    ++num_started_;
+}
+
+void StepEnd::put(std::span<std::int64_t> words, const ExactSum& squares, const ExactSum& losses) {
     std::ranges::copy(squares.limbs(), words.begin());
     std::ranges::copy(losses.limbs(), words.begin() + limbs);
     std::ranges::copy(step_requests_.counts(), words.begin() + first_request);
@@ -115,12 +124,10 @@ void StepEnd::start() {
         *at++ = source_targets_[source];
     }
     if (has_pairs_) {
-        rewards.put({at, at + ExactRewards::num_words});
+        rewards_of_rank_.put({at, at + ExactRewards::num_words});
         at += ExactRewards::num_words;
     }
     *at = mine.process_peak_bytes;
-    sum_.start();
-    ++num_started_;
 }
 
 void StepEnd::add_pairs(const Microbatch& microbatch, ExactSum& losses, ExactRewards& rewards) {
@@ -149,9 +156,47 @@ void StepEnd::split(const Microbatch& microbatch) {
     }
 }
 
-void StepEnd::finish(state::TierMemory& memory) {
+bool StepEnd::poll(state::TierMemory& memory) {
+    if (stage_sum_) {
+        poll_outcomes();
+        if (!stage_sum_->poll()) {
+            return false;
+        }
+        const auto words = stage_sum_->words();
+        write_inputs(!sum_of_words(words).is_finite() || !sum_of_words(words.subspan(limbs)).is_finite());
+        return true;
+    }
+    if (!sums_.front().poll()) {
+        return false;
+    }
     memory.switch_slots();
-    const auto words = sum_.words();
+    set_outcome(sums_.front().words());
+    write_inputs(outcome_.is_skipped || outcome_.is_abandoned);
+    return true;
+}
+
+void StepEnd::poll_outcomes() {
+    if (!has_no_flush_) {
+        return;
+    }
+    for (auto step = num_taken_; step < num_started_; ++step) {
+        sums_[static_cast<std::size_t>(step) % sums_.size()].poll();
+    }
+}
+
+bool StepEnd::take_outcome() {
+    ZG_EXPECTS(has_no_flush_ && num_taken_ < num_started_);
+    poll_outcomes();
+    auto& sum = sums_[static_cast<std::size_t>(num_taken_) % sums_.size()];
+    if (!sum.poll()) {
+        return false;
+    }
+    ++num_taken_;
+    set_outcome(sum.words());
+    return true;
+}
+
+void StepEnd::set_outcome(std::span<const std::int64_t> words) {
     const ExactSum all_squares = sum_of_words(words);
     const ExactSum all_losses = sum_of_words(words.subspan(limbs));
 
@@ -178,8 +223,11 @@ void StepEnd::finish(state::TierMemory& memory) {
     figures.process_peak_bytes = words.back();
 
     outcome_.is_updated = of_updates_ == nullptr;
-    outcome_.is_abandoned =
-        !outcome_.is_updated && outcome_.step_requests[StepRequest::stop_after_microbatch] > 0;
+    outcome_.is_abandoned = !outcome_.is_updated && !has_no_flush_ &&
+                            outcome_.step_requests[StepRequest::stop_after_microbatch] > 0;
+}
+
+void StepEnd::write_inputs(bool is_skipped) const {
     if (of_updates_ == nullptr) {
         return;
     }
@@ -188,7 +236,7 @@ void StepEnd::finish(state::TierMemory& memory) {
     if (optimizer_.clip == spec::ClipPolicy::global) {
         of_updates.gradient_scale = optim::clip_factor(optimizer_, outcome_.grad_norm);
     }
-    of_updates.skip = outcome_.is_skipped || outcome_.is_abandoned ? 1 : 0;
+    of_updates.skip = is_skipped ? 1 : 0;
     of_updates.redoes_updates = of_updates.skip != 0 || of_updates.gradient_scale != 1 ? 1 : 0;
 }
 

@@ -1,7 +1,9 @@
 /// End of a step: norm, clip factor, requests and figures, equal on all ranks before states change.
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "comm/node/node_memory.hpp"
 #include "kernels/element/preference_element.hpp"
 #include "kernels/launch/step_inputs.hpp"
+#include "schedule/model_layout.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
@@ -29,16 +32,17 @@ namespace ziggurat::train {
 ///             (clipping)
 /// Numerics:   sums are exact, so their bits do not depend on the layout
 /// Collective: over all ranks
+///
+/// In a pipeline without a flush, stages end a step at different times. The ranks of a stage then agree on
+/// its skip flag by a sum of their own, and the op does not wait for the sum of all ranks: poll_outcomes()
+/// and take_outcome() receive it some steps later.
 class StepEnd {
   public:
-    /// \param node         provides shared memory for the small all-reduce; outlives this object
-    /// \param num_sources  number of sources of training data; with several, losses can be split by source
-    /// \param has_pairs    true with a preference objective: losses are those of pairs
+    /// \param node  provides shared memory for the small all-reduces; outlives this object
     StepEnd(const comm::Context& world,
             comm::NodeMemory& node,
-            const spec::Optimizer& optimizer,
-            std::size_t num_sources,
-            bool has_pairs);
+            const spec::RunSpec& spec,
+            const schedule::ModelLayout& model);
 
     /// Returns the requests that the next all-reduce sends.
     StepRequests& step_requests() noexcept { return step_requests_; }
@@ -67,6 +71,12 @@ class StepEnd {
     /// Each step switches the slots of `memory`.
     Action bind(const schedule::Program& program, const schedule::Op& op, state::TierMemory& memory);
     const StepOutcome& outcome() const noexcept { return outcome_; }
+    /// Makes progress on the sums of steps that have ended. Only in a pipeline without a flush.
+    void poll_outcomes();
+    /// Sets outcome() to that of the next step in order, if it is known; returns true if it is.
+    ///
+    /// Before it returns true, limit() must be called for that step.
+    bool take_outcome();
     /// Returns the number of steps whose all-reduce this rank has started. Later requests go into the next.
     std::int64_t num_started() const noexcept { return num_started_; }
 
@@ -83,7 +93,13 @@ class StepEnd {
     static constexpr int words_of_source = ExactSum::num_limbs + 1;
 
     void start();
-    void finish(state::TierMemory& memory);
+    bool poll(state::TierMemory& memory);
+    /// Puts the sums of this rank, its requests and its figures into `words`.
+    void put(std::span<std::int64_t> words, const ExactSum& squares, const ExactSum& losses);
+    /// Sets the outcome from the sums of all ranks.
+    void set_outcome(std::span<const std::int64_t> words);
+    /// Writes the inputs of the updates.
+    void write_inputs(bool is_skipped) const;
     /// Adds the losses and rewards of pairs; splits losses by source.
     void add_pairs(const Microbatch& microbatch, ExactSum& losses, ExactRewards& rewards);
     /// Adds the losses of each sample to those of its source.
@@ -92,13 +108,18 @@ class StepEnd {
 
     const spec::Optimizer& optimizer_;
     bool has_pairs_;
+    bool has_no_flush_;
     std::int64_t seq_ = 0;
     std::vector<const ExactSum*> squares_;  ///< sums of squares of this rank's part of the gradient
     std::vector<Microbatch> microbatches_;
     std::vector<ExactSum> sources_;  ///< losses of this rank, by source; empty: there is one source
     std::vector<std::int64_t> source_targets_;  ///< target tokens of this rank, by source
     std::function<std::size_t(std::int64_t)> source_of_ = nullptr;
-    comm::AsyncSum sum_;                           ///< after the members that determine its size
+    /// Sums of all ranks: of step s, sums_[s % n]. After the members that determine their size.
+    std::deque<comm::AsyncSum> sums_;
+    std::optional<comm::AsyncSum> stage_sum_;  ///< squares and losses; without a flush only
+    ExactRewards rewards_of_rank_;
+    std::int64_t num_taken_ = 0;                   ///< steps whose outcome was taken; without a flush only
     const kernels::StepInputs* inputs_ = nullptr;  ///< inputs of the step
     kernels::StepInputs* of_updates_ = nullptr;    ///< nullptr: the updates precede the op
     SpikeLimits limits_;

@@ -9,6 +9,7 @@
 
 #include "layout/context/context_heads.hpp"
 #include "layout/families/family_descriptor.hpp"
+#include "spec/weight_versions.hpp"
 #include "tests/support/deck_text.hpp"
 #include "tests/support/random/draw.hpp"
 #include "tests/support/random/draw_scaling.hpp"
@@ -49,7 +50,16 @@ Degrees draw_degrees(Draw& draw, int max, bool has_context) {
     return drawn;
 }
 
-void draw_model(Draw& draw, DeckText& deck, const Degrees& degrees, std::int64_t seq, std::int64_t layers) {
+/// Properties that constrain both layout and training.
+struct Shape {
+    Degrees degrees;
+    int chunks = 1;  ///< chunks per stage
+    std::int64_t layers = 1;
+    bool has_no_flush = false;  ///< schedule pipedream
+};
+
+void draw_model(Draw& draw, DeckText& deck, const Shape& shape, std::int64_t seq) {
+    const auto& [degrees, chunks, layers, has_no_flush] = shape;
     const auto families = layout::families();
     const auto& family = *families[static_cast<std::size_t>(draw.between(0, std::ssize(families) - 1))];
     const auto heads = degrees.tensor * (degrees.is_ring ? 1 : degrees.context) * draw.between(1, 3);
@@ -107,25 +117,20 @@ void draw_model(Draw& draw, DeckText& deck, const Degrees& degrees, std::int64_t
         deck.set("vocab_pad_to", degrees.tensor * draw.between(1, 9));
     }
     deck.set("max_seq", seq + draw.between(0, 4));
-    if (draw.chance(0.7)) {
+    if (has_no_flush) {
+        deck.set("tie_embeddings", false);
+    } else if (draw.chance(0.7)) {
         deck.set("tie_embeddings", draw.chance(0.5));
     }
-    if (family.has_dropout && draw.chance(0.4)) {
+    if (family.has_dropout && !has_no_flush && draw.chance(0.4)) {
         deck.set("dropout", 0.1);
     }
     deck.section("model");
 }
 
-/// Properties that constrain both layout and training.
-struct Shape {
-    Degrees degrees;
-    int chunks = 1;  ///< chunks per stage
-    std::int64_t layers = 1;
-};
-
 /// Draws the degrees. Returns true if activations are sharded by tokens.
 bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
-    const auto& [degrees, chunks, layers] = shape;
+    const auto& [degrees, chunks, layers, has_no_flush] = shape;
     const bool has_sequence = degrees.tensor > 1 && draw.chance(0.4);
     deck.set("threads", 1);
     deck.set("tensor", degrees.tensor);
@@ -134,7 +139,8 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
         deck.set("context", fmt::format("{{degree: {}, kind: {}}}", degrees.context,
                                         degrees.is_ring ? "ring" : "ulysses"));
     }
-    const auto schedule = chunks > 1
+    const auto schedule = has_no_flush ? "pipedream"
+                          : chunks > 1
                               ? draw.one_of<std::string>({"interleaved", "zero_bubble_v"})
                               : draw.one_of<std::string>({"gpipe", "1f1b", "zero_bubble", "zero_bubble"});
     const auto each = degrees.stages > 1 && draw.chance(0.4)
@@ -151,7 +157,8 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
     return has_sequence;
 }
 
-void draw_state(Draw& draw, DeckText& deck, const Degrees& degrees, const std::string& nvme_folder) {
+void draw_state(Draw& draw, DeckText& deck, const Shape& shape, const std::string& nvme_folder) {
+    const auto& degrees = shape.degrees;
     int parameters = 1;
     if (draw.chance(0.5)) {
         const auto zero = draw.between(0, 3);
@@ -167,9 +174,9 @@ void draw_state(Draw& draw, DeckText& deck, const Degrees& degrees, const std::s
     if (draw.chance(0.6)) {
         deck.set("reduce", draw.one_of<std::string>({"at_end", "each_microbatch", "by_span"}));
     }
-    if (degrees.data_axis() > 1 && draw.chance(0.4)) {
+    if (degrees.data_axis() > 1 && !shape.has_no_flush && draw.chance(0.4)) {
         deck.set("leases", "step");
-    } else if (parameters > 1 && draw.chance(0.7)) {
+    } else if (parameters > 1 && !shape.has_no_flush && draw.chance(0.7)) {
         deck.set("secondary", std::max(2, draw.between_divisors(1, parameters)));
     }
     if (draw.chance(0.3)) {
@@ -181,7 +188,7 @@ void draw_state(Draw& draw, DeckText& deck, const Degrees& degrees, const std::s
             {"device", "device", "device", "host", "nvme", "{device: 30%, host: rest}"});
     };
     const auto homes = fmt::format("{{parameters: {}, gradients: {}, optimizer: {}, activations: {}}}",
-                                   tier(), tier(), tier(), tier());
+                                   tier(), tier(), tier(), shape.has_no_flush ? "device" : tier());
     if (draw.chance(0.5)) {
         deck.set("home", homes);
         if (homes.find("nvme") != std::string::npos) {
@@ -225,7 +232,7 @@ void draw_recomputation(Draw& draw, DeckText& deck, const Shape& shape, bool has
 /// Draws the sections that determine the layout, but not the trained model.
 void draw_layout(Draw& draw, DeckText& deck, const Shape& shape, const std::string& nvme_folder) {
     const bool has_sequence = draw_parallel(draw, deck, shape);
-    draw_state(draw, deck, shape.degrees, nvme_folder);
+    draw_state(draw, deck, shape, nvme_folder);
     draw_recomputation(draw, deck, shape, has_sequence);
     if (draw.chance(0.3)) {
         deck.set("nodes", draw.between_divisors(1, shape.degrees.ranks()));
@@ -248,6 +255,7 @@ std::string drawn_trained_part(Draw& draw, const Shape& shape) {
 
 std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nvme_folder) {
     Shape shape{.degrees = degrees, .chunks = degrees.stages > 1 && draw.chance(0.3) ? 2 : 1};
+    shape.has_no_flush = degrees.stages > 1 && shape.chunks == 1 && draw.chance(0.3);
     // Logits are computed in blocks of 1024 tokens: some cases have two blocks.
     const bool is_long = draw.chance(0.05);
     shape.layers = degrees.stages * shape.chunks + (is_long ? 0 : draw.between(0, 3));
@@ -262,14 +270,17 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
     const auto seq = is_long            ? parts * draw.between(520 / parts, 530 / parts)
                      : draw.chance(0.7) ? parts * draw.between(2, 6)
                                         : degrees.blocks() * draw.between(3, 15);
-    draw_model(draw, deck, degrees, seq, shape.layers);
+    draw_model(draw, deck, shape, seq);
     deck.set("seq", seq);
     deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
     deck.section("data");
     const auto micro_batch = is_long ? 2 : draw.between(1, 3);
     deck.set("steps", is_long ? 2 : 6);
     deck.set("micro_batch", micro_batch);
-    deck.set("global_batch", micro_batch * draw.between(1, is_long ? 2 : 7) * degrees.data);
+    const auto micro_batches = draw.between(1, is_long ? 2 : 7);
+    // Without a flush, the weights that a sample sees depend on its micro-batch, and that on the data ranks.
+    const bool has_one = shape.has_no_flush && degrees.data > 1;
+    deck.set("global_batch", micro_batch * (has_one ? 1 : micro_batches) * degrees.data);
     if (draw.chance(0.2)) {
         deck.set("only", drawn_trained_part(draw, shape));
     }
@@ -286,6 +297,9 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
     deck.set("lr", "1.0e-3");
     // If a gradient is close to zero, its rounding error must not become a full step of Adam.
     deck.set("eps", "1.0e-6");
+    if (shape.has_no_flush) {
+        deck.set("clip", "{policy: off}");
+    }
     deck.section("optimizer");
     deck.set("kind", "constant");
     deck.section("schedule");
@@ -350,8 +364,30 @@ RandomDeck other_layout_of(const RandomDeck& deck, const std::string& nvme_folde
     });
 }
 
+namespace {
+
+/// Returns the run with the same stages and micro-batches, which determine the versions of weights.
+spec::RunSpec one_rank_for_each_stage(spec::RunSpec run) {
+    auto& parallel = run.parallel;
+    run.train.micro_batch *= parallel.sequence_groups();
+    parallel.tensor = parallel.context = parallel.data = 1;
+    parallel.sequence = false;
+    parallel.ranks = parallel.ranks_per_node = parallel.stages;
+    parallel.order = spec::Parallel{}.order;
+    run.stages.clear();
+    run.sharding = {};
+    run.tiers.tiles = {};
+    run.tiers.sequence_tiles = 1;
+    return run;
+}
+
+}  // namespace
+
 spec::RunSpec alone(const spec::RunSpec& run) {
     auto one = without_tiers(reference_of(run));
+    if (spec::has_no_flush(run.parallel)) {
+        return one_rank_for_each_stage(one);
+    }
     const auto threads = run.parallel.threads;
     one.parallel = {};
     one.stages.clear();

@@ -21,6 +21,8 @@ RandomDeck random_deck_of_axes(std::uint64_t seed, int max_ranks, const std::str
 RandomDeck other_layout_of(const RandomDeck& deck, const std::string& nvme_folder);
 
 /// Returns the run of one rank that trains the same model on the same batches.
+///
+/// In a pipeline without a flush, it has one rank for each stage.
 spec::RunSpec alone(const spec::RunSpec& run);
 
 }  // namespace ziggurat::test

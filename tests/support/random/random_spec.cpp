@@ -375,6 +375,28 @@ spec::RunSpec with_reuse(spec::RunSpec spec) {
     return spec;
 }
 
+spec::RunSpec without_flush(spec::RunSpec spec) {
+    spec.parallel.pipeline_schedule = PipelineSchedule::pipedream;
+    if (std::exchange(spec.parallel.chunks_per_stage, 1) > 1) {
+        spec.parallel.stage_layers.clear();
+        spec.stages.clear();
+    }
+    spec.model.tie_embeddings = false;
+    spec.model.dropout = 0;
+    spec.optimizer.clip = spec::ClipPolicy::off;
+    spec.overlap.optimizer_with_backward = spec.overlap.delayed_update = false;
+    spec.sharding.leases = spec::LeaseSpan::pass;
+    spec.sharding.secondary = 0;
+    spec.tiers.activations = {};
+    for (auto& stage : spec.stages) {
+        stage.activations = {};
+        stage.recompute.fates.clear();
+    }
+    spec.tiers.embedding_on_host = false;
+    spec.recompute.fates.clear();
+    return spec;
+}
+
 void Coverage::note(const spec::RunSpec& s) {
     const auto number = [](auto value) { return std::to_string(value); };
     note("model.family", s.model.family);

@@ -47,5 +47,7 @@ std::string described(const spec::RunSpec& spec);
 ///
 /// \pre the run has one stage
 spec::RunSpec with_reuse(spec::RunSpec spec);
+/// Returns the run with the schedule pipedream, and with settings that it allows.
+spec::RunSpec without_flush(spec::RunSpec spec);
 
 }  // namespace ziggurat::test

@@ -105,6 +105,26 @@ TEST(Programs, OfAllRanksTogetherDoWhatWasAskedFor) {
     }
 }
 
+TEST(Programs, WithoutAFlushUseTheVersionsAndSlotsOfTheirRule) {
+    const auto count = test::count_from_environment("ZIGGURAT_SPECS", 200) / 2;
+    std::int64_t pipelines = 0;
+    for (std::int64_t seed = 1; seed <= count; ++seed) {
+        auto spec = random_run(seed);
+        spec.tiers.movement = spec::Movement::fixed;
+        if (spec.parallel.stages == 1 || spec.data.has_pairs) {
+            continue;
+        }
+        spec = test::without_flush(std::move(spec));
+        ++pipelines;
+
+        const auto mismatch =
+            complaints(spec, test::programs_of_all_ranks(spec), static_cast<std::uint64_t>(seed));
+
+        ASSERT_EQ(mismatch, "") << "seed " << seed << ": " << test::described(spec);
+    }
+    EXPECT_GT(pipelines, count / 3);
+}
+
 TEST(Programs, ThatEvaluateEndAndReadWhatWasWritten) {
     const auto count = test::count_from_environment("ZIGGURAT_SPECS", 200) / 2;
     for (std::int64_t seed = 1; seed <= count; ++seed) {

@@ -109,7 +109,7 @@ TEST(Executor, SkipsOpsWhosePredicateIsFalse) {
     for (const int op : {1, 2, 3}) {
         rig.program.ops[static_cast<std::size_t>(op)].predicate =
             schedule::whole(rig.program, 0, schedule::Role::update_inputs);
-        rig.actions[static_cast<std::size_t>(op)].predicate = [&] {
+        rig.actions[static_cast<std::size_t>(op)].predicate = [&](std::int64_t) {
             EXPECT_NE(rig.log.find("run0"), std::string::npos) << "the flag is not written yet";
             return is_set;
         };
