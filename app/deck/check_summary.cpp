@@ -45,10 +45,10 @@ std::string batch_line(const spec::RunSpec& run, const Epochs& epochs) {
     const double tokens = static_cast<double>(train.steps) * static_cast<double>(train.global_batch) *
                           static_cast<double>(run.data.seq);
     return fmt::format(
-        "batch     global {} = micro {} x accumulation {}{} x data {}; {} tokens a step, {} tokens in {} "
+        "batch     global {} = micro {} x accumulation {}{} x {}; {} tokens a step, {} tokens in {} "
         "steps{}\n",
         train.global_batch, train.micro_batch, train.micro_batches, train.is_by_layer() ? " by layer" : "",
-        run.parallel.sequence_groups(), format_grouped(train.global_batch * run.data.seq),
+        layout::describe_sequence_groups(run.parallel), format_grouped(train.global_batch * run.data.seq),
         format_count(tokens), format_grouped(train.steps), epochs_text(epochs));
 }
 
@@ -61,7 +61,7 @@ std::string layout_line(const spec::RunSpec& run) {
     return fmt::format(
         "layout    ranks {} = tensor {} x context {} x data {} x stages {}{}; {} a node{}, {} threads each; "
         "sharded over ranks: parameters {}, gradients {}, optimizer {}{}\n",
-        parallel.ranks, parallel.tensor, parallel.context, parallel.sequence_groups(), parallel.stages,
+        parallel.ranks, parallel.tensor_degree(), parallel.context, parallel.data_degree(), parallel.stages,
         layout::describe_axes(parallel), parallel.ranks_per_node, pretended, parallel.threads,
         run.sharding.parameters, run.sharding.gradients, run.sharding.optimizer, again);
 }

@@ -22,7 +22,7 @@ std::int64_t elements_of(const Unit& unit) {
 /// Returns the forward flops of one layer per token and key that it attends to.
 double flops_per_token_and_key(const spec::Model& model) {
     double flops = 0;
-    for (const auto& phase : layer_unit(model, 0, 1, false).phases) {
+    for (const auto& phase : layer_unit(model, 0, {}).phases) {
         flops += phase.flops_per_token_and_key;
     }
     return flops;
@@ -40,10 +40,10 @@ double keys_in_layer(const spec::RunSpec& run, std::int64_t layer) {
 
 ParameterCount count_parameters(const spec::Model& model) {
     ParameterCount count;
-    count.embedding = elements_of(embedding_unit(model, 1, false));
-    count.layer = elements_of(layer_unit(model, 0, 1, false));
+    count.embedding = elements_of(embedding_unit(model, {}));
+    count.layer = elements_of(layer_unit(model, 0, {}));
     count.layers = model.layers * count.layer;
-    count.head = elements_of(head_unit(model, 1, false));
+    count.head = elements_of(head_unit(model, {}));
     count.total = count.embedding + count.layers + count.head;
     return count;
 }
@@ -99,7 +99,7 @@ double flops_per_token(const spec::RunSpec& run) {
 }
 
 StateBytes count_state_bytes(const spec::RunSpec& run) {
-    const std::int64_t parts = static_cast<std::int64_t>(run.parallel.tensor) * run.parallel.stages;
+    const std::int64_t parts = static_cast<std::int64_t>(run.parallel.tensor_ranks()) * run.parallel.stages;
     const std::int64_t trained = count_trained(run);
     const std::int64_t frozen = count_parameters(run.model).total - trained;
     const Spans spans{run.sharding.parameters, run.sharding.gradients, run.sharding.optimizer,

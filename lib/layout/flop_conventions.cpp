@@ -20,7 +20,7 @@ double of_gpt(const spec::RunSpec& run, double factor, double attention, double 
 /// Returns three times the FLOP of forward, if a query attends to `keys` keys.
 double of_model(const spec::RunSpec& run, double keys) {
     double of_layer = 0;
-    for (const auto& phase : layer_unit(run.model, 0, 1, false).phases) {
+    for (const auto& phase : layer_unit(run.model, 0, {}).phases) {
         of_layer += phase.flops_per_token + phase.flops_per_token_and_key * keys;
     }
     const auto head = 2.0 * static_cast<double>(run.model.hidden) * static_cast<double>(run.model.vocab);

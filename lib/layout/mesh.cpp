@@ -9,15 +9,19 @@ Mesh::Mesh(const spec::Parallel& parallel) : ranks_{parallel.ranks} {
     degrees_[spec::Axis::context] = parallel.context;
     degrees_[spec::Axis::data] = parallel.data;
     degrees_[spec::Axis::pipeline] = parallel.stages;
+    degrees_[spec::Axis::tensor_row] = parallel.tensor_rows;
     int stride = 1;
-    ZG_EXPECTS(parallel.order.size() == degrees_.size());
+    ZG_EXPECTS(parallel.order.size() == 4);
     ZG_EXPECTS(parallel.data % parallel.context == 0);
     for (const auto axis : parallel.order) {
         ZG_EXPECTS(strides_[axis] == 0);
         strides_[axis] = stride;
-        stride *= axis == spec::Axis::context ? 1 : degrees_[axis];
+        stride *= axis == spec::Axis::context  ? 1
+                  : axis == spec::Axis::tensor ? parallel.tensor_ranks()
+                                               : degrees_[axis];
     }
     strides_[spec::Axis::context] = strides_[spec::Axis::data];
+    strides_[spec::Axis::tensor_row] = strides_[spec::Axis::tensor] * parallel.tensor;
     ZG_EXPECTS(stride == ranks_);
 }
 

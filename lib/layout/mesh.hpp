@@ -1,4 +1,4 @@
-/// Ranks as points of a mesh with the axes tensor, data and pipeline. Context is a part of data.
+/// Ranks as points of a mesh with the axes tensor, data and pipeline; context is a part of data.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,12 @@ namespace ziggurat::layout {
 /// Maps ranks to coordinates. Pure arithmetic: it creates no communicator.
 ///
 /// Consecutive coordinates of the data axis are the context ranks of the same sequences. So the groups of
-/// Axis::context are parts of those of Axis::data.
+/// Axis::context are parts of those of Axis::data. The tensor ranks of a grid are numbered row by row:
+/// Axis::tensor is the position within a row, Axis::tensor_row the row.
 class Mesh {
   public:
-    /// \pre tensor * data * stages is parallel.ranks; order names each axis once; context divides data
+    /// \pre tensor_ranks * data * stages is parallel.ranks; order names each axis once
+    /// \pre context divides data
     explicit Mesh(const spec::Parallel& parallel);
 
     int ranks() const noexcept { return ranks_; }
@@ -28,8 +30,8 @@ class Mesh {
 
   private:
     int ranks_;
-    EnumArray<spec::Axis, int, 4> degrees_{};
-    EnumArray<spec::Axis, int, 4> strides_{};
+    EnumArray<spec::Axis, int, 5> degrees_{};
+    EnumArray<spec::Axis, int, 5> strides_{};
 };
 
 }  // namespace ziggurat::layout

@@ -81,7 +81,13 @@ std::string list_ranks(std::span<const int> ranks) {
 
 std::string describe_axes(const spec::Parallel& parallel) {
     std::string text;
-    if (parallel.tensor > 1) {
+    if (parallel.has_grid()) {
+        const auto side = std::to_string(parallel.tensor);
+        text += parallel.tensor_depth > 1
+                    ? "; " + std::to_string(parallel.tensor_depth) + " copies of a grid "
+                    : "; grid ";
+        text += side + " x " + side;
+    } else if (parallel.tensor > 1) {
         text += parallel.sequence ? "; sequence on" : "; sequence off";
     }
     if (parallel.stages > 1) {
@@ -92,6 +98,14 @@ std::string describe_axes(const spec::Parallel& parallel) {
                     : "";
     }
     return text;
+}
+
+std::string describe_sequence_groups(const spec::Parallel& parallel) {
+    const auto degree = parallel.data_degree();
+    const auto text = "data " + std::to_string(degree);
+    return parallel.has_grid()
+               ? text + " x tensor rows " + std::to_string(parallel.sequence_groups() / degree)
+               : text;
 }
 
 std::string describe_nodes(const spec::Parallel& parallel,

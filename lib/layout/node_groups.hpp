@@ -34,6 +34,9 @@ std::string list_ranks(std::span<const int> ranks);
 /// Sequence parallelism appears if there are tensor ranks, the schedule if there are stages.
 std::string describe_axes(const spec::Parallel& parallel);
 
+/// Returns the factors of the number of sequence groups, as in `data 2 x tensor rows 2`.
+std::string describe_sequence_groups(const spec::Parallel& parallel);
+
 /// Describes the ranks of each node and the nodes of each group.
 ///
 /// `node 0: ranks 0 to 3; node 1: ranks 4 to 7; tensor groups within nodes, data groups across 2`. If there

@@ -22,9 +22,9 @@ std::int64_t unpadded_elements(const Parameter& parameter) {
 
 std::vector<Tensor> tensors(const spec::Model& model) {
     std::vector<Tensor> list;
-    add(list, embedding_unit(model, 1, false), 0);
+    add(list, embedding_unit(model, {}), 0);
     const int layers = static_cast<int>(model.layers);
-    const auto layer = layer_unit(model, 0, 1, false);
+    const auto layer = layer_unit(model, 0, {});
     std::vector<Tensor> of_layer;
     add(of_layer, layer, 0);
     for (int number = 0; number < layers; ++number) {
@@ -34,7 +34,7 @@ std::vector<Tensor> tensors(const spec::Model& model) {
                             tensor.joined_to_previous});
         }
     }
-    add(list, head_unit(model, 1, false), layers + 1);
+    add(list, head_unit(model, {}), layers + 1);
     return list;
 }
 

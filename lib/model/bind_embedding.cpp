@@ -10,7 +10,7 @@ using schedule::Direction;
 template <class T>
 Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
-    const auto width = binder.spec().model.hidden;
+    const auto width = binder.stream_width();
     const auto tokens = use.in<std::int32_t>(Role::tokens);
     const auto positions = use.in<std::int32_t>(Role::positions);
     const auto dropout = binder.dropout(use, phase.has_dropout, -1, dropout_embedding);

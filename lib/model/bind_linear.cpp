@@ -1,5 +1,6 @@
 /// Products with weights, their bias, their adapters and their two backward products.
 #include "kernels/column_sum.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/residual.hpp"
 #include "model/adapter_products.hpp"
 #include "model/operands.hpp"
@@ -10,6 +11,26 @@ namespace ziggurat::model {
 using schedule::Direction;
 
 namespace {
+
+/// Binds one summand of a gradient through the blocks of a grid's weight; the last one stores the sum.
+template <class T>
+Kernel backward_input_sum(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
+    const auto stream = binder.stream();
+    const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
+    const auto w = use.matrix_in<T>(Role::weight, phase.in);
+    const auto accumulate = use.reads(Role::d_input_sum) ? kernels::Accumulate::yes : kernels::Accumulate::no;
+    const auto sum = use.matrix_out<float>(Role::d_input_sum, phase.in);
+    const auto workspace = use.workspace();
+    const auto* product = &binder.linear({dy.extent(0), phase.in, phase.out, false, true});
+    const auto dx =
+        use.writes(Role::d_input) ? use.matrix_out<T>(Role::d_input, phase.in) : TensorAddress<T, 2>{};
+    return [=] {
+        product->backward_input_sum(stream, dy, w, sum, accumulate, workspace);
+        if (!dx.empty()) {
+            kernels::convert<float, T>(stream, sum.flat(), dx.flat());
+        }
+    };
+}
 
 template <class T>
 Kernel backward_input(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
@@ -111,7 +132,8 @@ Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, Operands& use)
         case Direction::backward:
             return sum_of_gradients(binder, phase, use);
         case Direction::backward_input:
-            return backward_input(binder, phase, use);
+            return use.writes(Role::d_input_sum) ? backward_input_sum(binder, phase, use)
+                                                 : backward_input(binder, phase, use);
         case Direction::backward_weight:
             return backward_weight(binder, phase, use);
         default:

@@ -34,7 +34,7 @@ kernels::Dropout dropout_of_branch(
 template <class T>
 Kernel norm_forward(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
-    const auto width = binder.spec().model.hidden;
+    const auto width = binder.stream_width();
     const auto epsilon = static_cast<float>(binder.spec().model.norm_epsilon);
     const auto offset = static_cast<float>(phase.gain_offset);
     const auto x = use.matrix_in<T>(Role::input, width);
@@ -70,7 +70,7 @@ Kernel norm_forward(Binder<T>& binder, const layout::Unit& unit, const layout::P
 template <class T>
 Kernel norm_backward(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
-    const auto width = binder.spec().model.hidden;
+    const auto width = binder.stream_width();
     const auto x = use.matrix_in<T>(phase.kind == PhaseKind::norm ? Role::input : Role::sum, width);
     const auto dy = use.matrix_in<T>(Role::d_output, width);
     const auto gain = use.in<T>(Role::gain);
@@ -126,8 +126,10 @@ Kernel bind_norm(Binder<T>& binder,
 template <class T>
 Kernel bind_residual(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
-    const auto width = binder.spec().model.hidden;
-    const auto dropout = dropout_of_branch(binder, unit, phase, use, dropout_mlp_branch);
+    const auto width = binder.stream_width();
+    const bool ends_layer = phase.writes.front().value == unit.output;
+    const auto dropout = dropout_of_branch(binder, unit, phase, use,
+                                           ends_layer ? dropout_mlp_branch : dropout_attention_branch);
     if (use.op().direction == Direction::backward) {
         return
             [=, dy = use.matrix_in<T>(Role::d_output, width), dx = use.matrix_out<T>(Role::d_branch, width)] {

@@ -1,4 +1,4 @@
-/// Products with a tile of a weight's rows, and lookups in a tile of a table's rows.
+/// Products with a tile of a weight's rows, and lookups in a tile or block of a table's rows.
 #include "kernels/column_sum.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/elementwise.hpp"
@@ -84,9 +84,11 @@ Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
 template <class T>
 Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
-    const auto width = binder.spec().model.hidden;
+    const auto width = binder.stream_width();
     const bool is_tile = use.op().column_end > 0;
-    const auto in_slice = is_tile ? binder.first_of_slice(binder.spec().model.vocab_padded) : 0;
+    // Tiles are rows of the rank's slice; blocks of a grid are rows of the whole table.
+    const bool is_of_slice = is_tile && !phase.is_of_grid;
+    const auto in_slice = is_of_slice ? binder.first_of_slice(binder.spec().model.vocab_padded) : 0;
     const auto first = in_slice + use.op().column_begin;
     const auto indices = use.in<std::int32_t>(is_tile ? Role::tokens : Role::positions);
     const bool is_forward =

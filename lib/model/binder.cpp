@@ -29,6 +29,7 @@ kernels::Dropout Binder<T>::dropout(
     if (made.probability > 0) {
         made.sequence = spec_.data.seq / spec_.parallel.context;
         made.first_row = first_row;
+        made.first_channel = spec_.parallel.has_grid() ? stream_width() * tensor_rank_ : 0;
         made.rows = layout::context_rows(spec_.parallel, context_rank_, spec_.data.seq);
     }
     return made;
@@ -62,13 +63,17 @@ template <class T>
 Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& operands) {
     switch (phase.kind) {
         case PhaseKind::embedding:
-            if (operands.op().segment >= 0) {
+            if (operands.op().segment >= 0 || phase.is_of_grid) {
                 return bind_embedding_tile(binder, phase, operands);
             }
             return bind_embedding(binder, phase, operands);
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
             return bind_norm(binder, unit, phase, operands);
+        case PhaseKind::row_sums:
+            return bind_row_sums(binder, unit, phase, operands);
+        case PhaseKind::split_norm:
+            return bind_split_norm(binder, unit, phase, operands);
         case PhaseKind::linear:
             if (operands.op().column_end > 0) {
                 return bind_linear_tile(binder, phase, operands);
@@ -98,6 +103,9 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
         case PhaseKind::residual:
             return bind_residual(binder, unit, phase, operands);
         case PhaseKind::logits:
+            if (phase.is_of_grid) {
+                return bind_linear(binder, phase, operands);
+            }
             if (operands.op().column_end > 0) {
                 return bind_logits_tile(binder, phase, operands);
             }

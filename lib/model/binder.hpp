@@ -56,6 +56,11 @@ class Binder {
         return total / spec_.parallel.tensor * tensor_rank_;
     }
 
+    /// Returns the elements of a token of the residual stream that this rank has.
+    std::int64_t stream_width() const noexcept {
+        return spec_.parallel.has_grid() ? spec_.model.hidden / spec_.parallel.tensor : spec_.model.hidden;
+    }
+
     /// Returns the dropout of `site` in layer `layer` (-1: the embedding) for an op whose rows are tokens.
     ///
     /// \param first_row  first row of this rank's micro-batch that the op processes

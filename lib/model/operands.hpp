@@ -134,6 +134,13 @@ Kernel bind_residual(Binder<T>& binder,
                      const layout::Phase& phase,
                      Operands& operands);
 template <class T>
+Kernel bind_row_sums(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use);
+template <class T>
+Kernel bind_split_norm(Binder<T>& binder,
+                       const layout::Unit& unit,
+                       const layout::Phase& phase,
+                       Operands& use);
+template <class T>
 Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, Operands& operands);
 template <class T>
 Kernel bind_attention(Binder<T>& binder,

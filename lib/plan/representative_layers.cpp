@@ -25,7 +25,7 @@ constexpr std::int64_t segments_of_plain = 8;
 
 /// Returns the names of one layer's tensors, without the name of the layer.
 std::vector<std::string> names_after_layer(const spec::Model& model) {
-    const auto unit = layout::layer_unit(model, 0, 1, false);
+    const auto unit = layout::layer_unit(model, 0, {});
     std::vector<std::string> names;
     for (const auto& parameter : unit.parameters) {
         names.push_back(parameter.name.substr(unit.name.size()));
@@ -36,20 +36,20 @@ std::vector<std::string> names_after_layer(const spec::Model& model) {
 /// Returns the names of one layer's values, without the name of the layer.
 std::vector<std::string> values_after_layer(const spec::Model& model) {
     std::vector<std::string> names;
-    for (const auto& value : layout::layer_unit(model, 0, 1, false).values) {
+    for (const auto& value : layout::layer_unit(model, 0, {}).values) {
         names.push_back("." + value.name);
     }
     return names;
 }
 
 std::vector<std::string> values_outside_layers(const spec::Model& model) {
-    const auto unit = layout::embedding_unit(model, 1, false);
+    const auto unit = layout::embedding_unit(model, {});
     return {layout::activation_name(unit, unit.output)};
 }
 
 std::vector<std::string> names_outside_layers(const spec::Model& model) {
     std::vector<std::string> names;
-    for (const auto& unit : {layout::embedding_unit(model, 1, false), layout::head_unit(model, 1, false)}) {
+    for (const auto& unit : {layout::embedding_unit(model, {}), layout::head_unit(model, {})}) {
         for (const auto& parameter : unit.parameters) {
             names.push_back(parameter.name);
         }
@@ -113,7 +113,7 @@ class LayerMarks {
 };
 
 bool is_embedding_trained(const spec::RunSpec& spec) {
-    const auto unit = layout::embedding_unit(spec.model, 1, false);
+    const auto unit = layout::embedding_unit(spec.model, {});
     return std::ranges::any_of(unit.parameters, [&](const layout::Parameter& parameter) {
         return spec::is_trained(spec.train, parameter.name);
     });

@@ -59,9 +59,10 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       spans{spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer, spec.parallel.data},
       rank{world_rank},
       tensor_rank{mesh.coordinate(Axis::tensor, world_rank)},
+      tensor_row{mesh.coordinate(Axis::tensor_row, world_rank)},
       context_rank{mesh.coordinate(Axis::context, world_rank)},
       data_rank{mesh.coordinate(Axis::data, world_rank)},
-      sequence_group{data_rank / spec.parallel.context},
+      sequence_group{data_rank / spec.parallel.context * spec.parallel.tensor_rows + tensor_row},
       positions{layout::context_rows(spec.parallel, context_rank, spec.data.seq)},
       stage{mesh.coordinate(Axis::pipeline, world_rank)},
       virtual_stages{spec.parallel.stages * spec.parallel.chunks_per_stage},
@@ -141,7 +142,8 @@ bool ModelLayout::is_shared_by_stages(UnitId unit) const {
 
 bool ModelLayout::counts(UnitId unit, int parameter) const {
     const auto& described = table.units.at(unit).parameters.at(parameter);
-    const bool is_first_holder = tensor_rank % layout::ranks_per_slice(described, tensor()) == 0;
+    const bool is_first_holder = tensor_rank % layout::ranks_per_slice(described, tensor()) == 0 &&
+                                 (described.row_slices > 1 || tensor_row == 0);
     const bool is_copy = unit == 0 && has_copy_of_embedding();
     return !is_copy && is_first_holder;
 }
@@ -152,9 +154,20 @@ bool ModelLayout::counts_losses() const {
 
 std::vector<int> ModelLayout::slice_members(const layout::Parameter& parameter) const {
     const int holders = layout::ranks_per_slice(parameter, tensor());
-    const auto all = mesh.group(Axis::tensor, rank);
-    const auto first = all.begin() + tensor_rank / holders * holders;
-    return {first, first + holders};
+    const auto row = mesh.group(Axis::tensor, rank);
+    const auto first = row.begin() + tensor_rank / holders * holders;
+    std::vector<int> members;
+    for (auto member = first; member != first + holders; ++member) {
+        const auto column =
+            parameter.row_slices > 1 ? std::vector{*member} : mesh.group(Axis::tensor_row, *member);
+        members.insert(members.end(), column.begin(), column.end());
+    }
+    std::ranges::sort(members);
+    return members;
+}
+
+int ModelLayout::slice_holders(const layout::Parameter& parameter) const {
+    return layout::ranks_per_slice(parameter, tensor()) * (parameter.row_slices > 1 ? 1 : tensor_rows());
 }
 
 std::vector<int> ModelLayout::data_members(int inner, int span) const {

@@ -37,10 +37,11 @@ struct ModelLayout {
     IndexedVector<UnitId, layout::UnitTiling> tilings;      ///< by unit of the table
     layout::Spans spans;
     int rank = 0;
-    int tensor_rank = 0;
+    int tensor_rank = 0;  ///< coordinate of spec::Axis::tensor: of a grid, the column
+    int tensor_row = 0;   ///< row of a grid of tensor ranks
     int context_rank = 0;
     int data_rank = 0;
-    int sequence_group = 0;         ///< index of the context ranks that share sequences, among the data ranks
+    int sequence_group = 0;  ///< index of the ranks that share sequences, among parallel.sequence_groups
     layout::ContextRows positions;  ///< of each sequence, that this rank has
     int stage = 0;
     int virtual_stages = 1;
@@ -70,8 +71,12 @@ struct ModelLayout {
     int stage_of(int v) const { return spec::stage_of(v, mesh.degree(spec::Axis::pipeline), turns_back); }
     /// True if trained parameters have an additional master copy.
     bool has_master() const { return masters != layout::Masters::none; }
-    /// Returns the degree of the tensor axis.
+    /// Returns the number of ranks that divide the width of values: of a grid, its columns.
     int tensor() const { return mesh.degree(spec::Axis::tensor); }
+    /// Returns the number of rows of a grid of tensor ranks; 1: there is no grid.
+    int tensor_rows() const { return mesh.degree(spec::Axis::tensor_row); }
+    bool has_grid() const { return tensor_rows() > 1; }
+    layout::TensorPosition tensor_position() const { return {tensor_rank, tensor_row}; }
     /// True if the head of this rank uses an embedding table whose original is on another stage.
     bool has_copy_of_embedding() const;
     /// True if this rank has gradients and optimizer state of the unit.
@@ -102,7 +107,9 @@ struct ModelLayout {
     ///
     /// The stage of the head counts. Its tensor ranks compute the same losses, so only one of them counts.
     bool counts_losses() const;
-    /// Returns the world ranks of this rank's tensor axis that hold the same slice of `parameter`.
+    /// Returns the number of tensor ranks that hold the same slice of `parameter`.
+    int slice_holders(const layout::Parameter& parameter) const;
+    /// Returns the world ranks of this rank's tensor group that hold the same slice of `parameter`.
     ///
     /// The result includes this rank.
     std::vector<int> slice_members(const layout::Parameter& parameter) const;

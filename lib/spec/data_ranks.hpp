@@ -15,7 +15,7 @@ inline int data_ranks_among(const Parallel& parallel, int ranks) {
         }
         // Divided one by one: the product of invalid degrees may overflow an int. Context ranks are data
         // ranks.
-        ranks /= std::max(1, faster == Axis::tensor     ? parallel.tensor
+        ranks /= std::max(1, faster == Axis::tensor     ? parallel.tensor_ranks()
                              : faster == Axis::pipeline ? parallel.stages
                                                         : 1);
     }

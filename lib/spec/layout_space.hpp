@@ -44,9 +44,10 @@ struct ChosenLayouts {
     std::string advice = {};    ///< if `runs` is empty
 };
 
-/// True if `tensor` ranks can divide the tokens of a sequence (parallel.sequence).
+/// True if `tensor` ranks can divide the tokens of a sequence (parallel.sequence). A grid cannot.
 inline bool can_share_tokens(const RunSpec& spec, int tensor) {
-    return tensor > 1 && spec.data.seq % (std::int64_t{spec.parallel.context} * tensor) == 0;
+    return tensor > 1 && !spec.parallel.has_grid() &&
+           spec.data.seq % (std::int64_t{spec.parallel.context} * tensor) == 0;
 }
 
 }  // namespace ziggurat::spec

@@ -367,7 +367,8 @@ struct Validate {
 
 // ---------------------------------------------------------------- distribution
 
-enum class Axis { tensor, context, data, pipeline };
+/// Axes of ranks. `tensor_row` is the part of the tensor axis along which a grid has rows.
+enum class Axis { tensor, context, data, pipeline, tensor_row };
 enum class TensorMode { one_d, two_d, two_and_half_d, three_d };
 enum class ContextKind { ring, ulysses };
 enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zero_bubble, pipedream };
@@ -378,8 +379,11 @@ enum class Transport { staged, nccl };
 struct Parallel {
     int ranks = 1;
     int ranks_per_node = 1;
+    /// Ranks that divide the width of values: the tensor degree in mode 1d, the columns of a tensor grid.
     int tensor = 1;
     TensorMode tensor_mode = TensorMode::one_d;
+    int tensor_rows = 1;   ///< rows of a tensor grid, each with sequences of its own
+    int tensor_depth = 1;  ///< mode 2.5d: number of copies of the grid, which are a part of `data`
     bool sequence = false;
     int context = 1;
     ContextKind context_kind = ContextKind::ring;
@@ -391,15 +395,23 @@ struct Parallel {
     /// Virtual stage v is a chunk of stage v % stages. Empty: layout::stage_layers distributes layers by
     /// cost.
     std::vector<std::int64_t> stage_layers;
-    /// Ranks with the same slice of the model: the data degree of the deck times `context`. Consecutive
-    /// `context` of them share sequences; state is sharded over all of them.
+    /// Ranks with the same slice of the model: the data degree of the deck times `context` and
+    /// `tensor_depth`. Consecutive `context` of them share sequences; state is sharded over all of them.
     int data = 1;
     std::vector<Axis> order = {Axis::tensor, Axis::context, Axis::data, Axis::pipeline};  ///< innermost first
     int threads = 1;  ///< host threads of a rank's compute lane
     Transport transport = Transport::staged;
 
-    /// Returns the number of groups of data ranks with sequences of their own: the data degree of the deck.
-    int sequence_groups() const { return data / context; }
+    /// Returns the number of ranks of a tensor group, without copies of a grid.
+    int tensor_ranks() const { return tensor * tensor_rows; }
+    /// True if tensor ranks are a grid, which divides both extents of each weight.
+    bool has_grid() const { return tensor_rows > 1; }
+    /// Returns the tensor degree of the deck.
+    int tensor_degree() const { return tensor_ranks() * tensor_depth; }
+    /// Returns the data degree of the deck.
+    int data_degree() const { return data / (context * tensor_depth); }
+    /// Returns the number of groups of ranks with sequences of their own.
+    int sequence_groups() const { return data / context * tensor_rows; }
 
     bool operator==(const Parallel&) const = default;
 };

@@ -30,15 +30,15 @@ std::uint64_t key_of(std::string_view name) {
 }
 
 /// Returns the position of a tensor rank's slice in the global tensor.
-kernels::LocalWindow window_of(const layout::Parameter& parameter, int tensor, int tensor_rank) {
+kernels::LocalWindow window_of(const layout::Parameter& parameter,
+                               int tensor,
+                               layout::TensorPosition position) {
     const auto local = layout::local_extents(parameter, tensor);
     kernels::LocalWindow window;
     window.columns = local.size() > 1 ? local.back() : 1;
-    if (parameter.tensor_dim == 0) {
-        window.first_row = layout::slice_of(parameter, tensor, tensor_rank) * local.front();
-    } else if (parameter.tensor_dim > 0) {
-        window.first_column = layout::slice_of(parameter, tensor, tensor_rank) * local.back();
-    }
+    const auto begin = layout::local_begin(parameter, tensor, position);
+    window.first_row = begin.front();
+    window.first_column = local.size() > 1 ? begin.back() : 0;
     return window;
 }
 
@@ -46,7 +46,7 @@ kernels::LocalWindow window_of(const layout::Parameter& parameter, int tensor, i
 void produce(const spec::RunSpec& spec,
              const layout::Parameter& parameter,
              const device::Stream& stream,
-             int tensor_rank,
+             layout::TensorPosition position,
              std::int64_t begin,
              std::span<float> values) {
     switch (parameter.initial) {
@@ -59,7 +59,7 @@ void produce(const spec::RunSpec& spec,
         case layout::Initial::normal:
             break;
     }
-    const auto window = window_of(parameter, spec.parallel.tensor, tensor_rank);
+    const auto window = window_of(parameter, spec.parallel.tensor, position);
     kernels::fill_normal(stream, {spec.run.seed, key_of(parameter.name), static_cast<float>(parameter.std)},
                          window, begin, values);
     if (parameter.valid_rows >= 0) {
@@ -74,7 +74,7 @@ void fill_buffer(const spec::RunSpec& spec,
                  const layout::Unit& unit,
                  const schedule::Buffer& buffer,
                  const device::Stream& stream,
-                 int tensor_rank,
+                 layout::TensorPosition position,
                  const TierMemory& memory,
                  RandomTensors drawn) {
     const layout::FlatLayout flat{unit, spec.parallel.tensor, spec.parallel.data};
@@ -91,7 +91,7 @@ void fill_buffer(const spec::RunSpec& spec,
         for (auto begin = std::max(range.begin, held.begin); begin < last; begin += piece) {
             const auto size = std::min(piece, last - begin);
             const std::span<float> values{made.data(), static_cast<std::size_t>(size)};
-            produce(spec, unit.parameters[p], stream, tensor_rank, begin - range.begin, values);
+            produce(spec, unit.parameters[p], stream, position, begin - range.begin, values);
             const auto at = (begin - held.begin) * width;
             if constexpr (std::is_same_v<E, float>) {
                 memory.write(buffer, at, std::as_bytes(values));
@@ -110,7 +110,7 @@ void set_initial_values(const spec::RunSpec& spec,
                         const layout::FamilyTable& table,
                         const schedule::Program& program,
                         const device::Stream& stream,
-                        int tensor_rank,
+                        layout::TensorPosition position,
                         TierMemory& memory,
                         RandomTensors drawn) {
     for (const auto& buffer : program.buffers) {
@@ -119,9 +119,9 @@ void set_initial_values(const spec::RunSpec& spec,
         }
         const auto& unit = table.units.at(buffer.unit);
         if (buffer.type == spec::DType::bf16) {
-            fill_buffer<tensor::bfloat16>(spec, unit, buffer, stream, tensor_rank, memory, drawn);
+            fill_buffer<tensor::bfloat16>(spec, unit, buffer, stream, position, memory, drawn);
         } else {
-            fill_buffer<float>(spec, unit, buffer, stream, tensor_rank, memory, drawn);
+            fill_buffer<float>(spec, unit, buffer, stream, position, memory, drawn);
         }
     }
 }

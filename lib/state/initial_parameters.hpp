@@ -28,7 +28,7 @@ void set_initial_values(const spec::RunSpec& spec,
                         const layout::FamilyTable& table,
                         const schedule::Program& program,
                         const device::Stream& stream,
-                        int tensor_rank,
+                        layout::TensorPosition position,
                         TierMemory& memory,
                         RandomTensors drawn = RandomTensors::all);
 

@@ -44,7 +44,7 @@ spec::RunSpec evaluating(const spec::RunSpec& trained,
     }
     run.stages.clear();
     const bool is_cut =
-        trained.sharding.parameters > 1 || trained.parallel.tensor > 1 || trained.parallel.stages > 1;
+        trained.sharding.parameters > 1 || trained.parallel.tensor_ranks() > 1 || trained.parallel.stages > 1;
     const int span = is_cut ? unchanged.ranks : 1;
     run.sharding = {};
     run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = span;

@@ -49,7 +49,7 @@ void fill(memory& values) {
 }  // namespace
 
 std::vector<Product> products_of(const spec::RunSpec& spec) {
-    const auto table = layout::family_table(spec.model, 1, false);
+    const auto table = layout::family_table(spec.model, {});
     const auto tokens = spec.train.micro_batch * spec.data.seq;
     const double micro_batches = double(spec.train.micro_batches);
     const double layers = double(spec.model.layers);

@@ -1,4 +1,4 @@
-/// Class B of context ranks, tensor collectives in pieces, and MLPs in tiles, against one rank.
+/// Class B of context ranks, tensor grids, collectives in pieces, and MLPs in tiles, against one rank.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -30,15 +30,18 @@ struct Layout {
     bool has_pieces = false;
     bool is_ring = false;
     int tiles = 1;  ///< of MLPs along the sequence
+    int rows = 1;   ///< rows of a grid of tensor ranks; `tensor` is then its columns
+    int depth = 1;  ///< copies of the grid
     spec::RecomputeKind recompute = spec::RecomputeKind::none;
 
-    int ranks() const { return context * data * tensor * stages; }
+    int ranks() const { return context * data * tensor * rows * depth * stages; }
     std::string text() const {
         return "context " + std::to_string(context) + (is_ring ? " (ring), data " : ", data ") +
                std::to_string(data) + ", tensor " + std::to_string(tensor) + ", stages " +
                std::to_string(stages) + ", zero " + std::to_string(zero) +
                (has_sequence ? ", sequence" : "") + (has_pieces ? ", pieces" : "") +
-               (tiles > 1 ? ", tiles " + std::to_string(tiles) : "");
+               (tiles > 1 ? ", tiles " + std::to_string(tiles) : "") +
+               (rows > 1 ? ", grid of depth " + std::to_string(depth) : "");
     }
 };
 
@@ -82,6 +85,13 @@ std::vector<Layout> layouts() {
         {.context = 3, .zero = 2, .tiles = 2, .recompute = RecomputeKind::selective},
         {.context = 2, .zero = 1, .is_ring = true, .tiles = 3, .recompute = RecomputeKind::full},
         {.tensor = 2, .stages = 2, .tiles = 4, .recompute = RecomputeKind::full},
+        {.tensor = 2, .rows = 2},
+        {.tensor = 2, .rows = 2, .recompute = RecomputeKind::selective},
+        {.tensor = 2, .rows = 2, .recompute = RecomputeKind::full},
+        {.tensor = 2, .zero = 3, .rows = 2, .depth = 2},
+        {.data = 2, .tensor = 2, .zero = 2, .rows = 2, .recompute = RecomputeKind::full},
+        {.tensor = 2, .stages = 2, .rows = 2, .recompute = RecomputeKind::selective},
+        {.tensor = 2, .stages = 3, .zero = 1, .rows = 2},
     };
 }
 
@@ -89,7 +99,9 @@ std::vector<Layout> layouts() {
 ///
 /// Ranks of llama share key heads. Documents of llama and gemma2 cross the parts of the ranks.
 spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64_t micro) {
-    auto run = test::tiny_run(family, layout.data, micro, samples / layout.data / micro);
+    auto run = test::tiny_run(family, layout.data, micro,
+                              samples / (layout.data * layout.rows * layout.depth) / micro);
+    run.train.global_batch = samples;
     run.model.layers = 3;
     run.model.heads = 24;
     run.model.head_dim = 4;
@@ -104,8 +116,10 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.data.reset_at_document = family == "llama" || family == "gemma2";
     run.parallel.context = layout.context;
     run.parallel.context_kind = layout.is_ring ? spec::ContextKind::ring : spec::ContextKind::ulysses;
-    run.parallel.data = layout.data * layout.context;
+    run.parallel.data = layout.data * layout.context * layout.depth;
     run.parallel.tensor = layout.tensor;
+    run.parallel.tensor_rows = layout.rows;
+    run.parallel.tensor_depth = layout.depth;
     run.parallel.sequence = layout.has_sequence;
     run.overlap.tensor_pieces = layout.has_pieces;
     run.tiers.sequence_tiles = layout.tiles;

@@ -62,7 +62,7 @@ std::vector<float> numbers(const std::string& name, std::size_t size) {
 /// Returns the weights that have an adapter, with their extents.
 std::vector<layout::Parameter> adapted(const spec::RunSpec& run) {
     std::vector<layout::Parameter> found;
-    for (const auto& unit : layout::family_table(run.model, 1, false).units) {
+    for (const auto& unit : layout::family_table(run.model, {}).units) {
         for (const auto& parameter : unit.parameters) {
             if (layout::has_adapter(run.model, parameter.name)) {
                 found.push_back(parameter);

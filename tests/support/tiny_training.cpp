@@ -127,7 +127,7 @@ spec::RunSpec tiny_run(const std::string& family,
 
 Tensors all_tensors(const train::Assembly& assembly, const spec::RunSpec& run, schedule::StateKind kind) {
     Tensors all;
-    for (const auto& unit : layout::family_table(run.model, 1, false).units) {
+    for (const auto& unit : layout::family_table(run.model, {}).units) {
         for (const auto& parameter : unit.parameters) {
             const bool has_any =
                 kind == schedule::StateKind::parameters || spec::is_trained(run.train, parameter.name);
@@ -154,8 +154,9 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     const layout::Mesh mesh{run.parallel};
     const auto data_rank = mesh.coordinate(spec::Axis::data, group.rank());
     const auto context_rank = mesh.coordinate(spec::Axis::context, group.rank());
-    const auto first =
-        data_rank / run.parallel.context * (run.train.global_batch / run.parallel.sequence_groups());
+    const auto group_of_sequences = data_rank / run.parallel.context * run.parallel.tensor_rows +
+                                    mesh.coordinate(spec::Axis::tensor_row, group.rank());
+    const auto first = group_of_sequences * (run.train.global_batch / run.parallel.sequence_groups());
     TinyOutcome outcome;
     const std::int64_t before = hooks.begin ? hooks.begin(assembly) : 0;
     if (hooks.between_ops) {

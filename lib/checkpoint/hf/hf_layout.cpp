@@ -14,7 +14,7 @@ using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 /// Returns the shapes of the tensors of `model`, without rows that pad the vocabulary.
 Shapes shapes_of(const spec::Model& model) {
     Shapes shapes;
-    for (const auto& unit : layout::family_table(model, 1, false).units) {
+    for (const auto& unit : layout::family_table(model, {}).units) {
         for (const auto& parameter : unit.parameters) {
             auto shape = parameter.extents;
             if (parameter.valid_rows >= 0) {

@@ -8,6 +8,7 @@
 #include "deck/resolve/resolve.hpp"
 #include "spec/data_ranks.hpp"
 #include "spec/layout_space.hpp"
+#include "spec/tensor_grid.hpp"
 #include "spec/virtual_stages.hpp"
 
 namespace ziggurat::deck {
@@ -35,9 +36,25 @@ spec::Axis axis(const std::string& keyword) {
                                   : spec::Axis::pipeline;
 }
 
+/// Sets the rows and columns of the grid of `degree` tensor ranks.
+///
+/// If they are not a grid, which a rule reports, they stay one row.
+void resolve_tensor(spec::Parallel& parallel, int degree, int depth) {
+    parallel.tensor = degree;
+    parallel.tensor_rows = parallel.tensor_depth = 1;
+    const int copies = parallel.tensor_mode == spec::TensorMode::two_and_half_d ? depth : 1;
+    const bool is_grid = parallel.tensor_mode == spec::TensorMode::two_d ||
+                         parallel.tensor_mode == spec::TensorMode::two_and_half_d;
+    const int side = spec::side_of_grid(degree / copies);
+    if (is_grid && side > 1 && side * side * copies == degree) {
+        parallel.tensor = parallel.tensor_rows = side;
+        parallel.tensor_depth = copies;
+    }
+}
+
 /// Returns the product of the degrees in the deck, which divides the number of ranks.
 std::int64_t stated_degrees(const spec::Parallel& parallel) {
-    return static_cast<std::int64_t>(parallel.tensor) * parallel.context * parallel.stages;
+    return static_cast<std::int64_t>(parallel.tensor_degree()) * parallel.context * parallel.stages;
 }
 
 void resolve_data_degree(Resolution& resolution) {
@@ -55,11 +72,12 @@ void resolve_data_degree(Resolution& resolution) {
         resolution.set_resolved_integer(
             "parallel.data", degree,
             fmt::format("{} rank{} / (tensor {} x context {} x stages {})", parallel.ranks,
-                        parallel.ranks == 1 ? "" : "s", parallel.tensor, parallel.context, parallel.stages));
+                        parallel.ranks == 1 ? "" : "s", parallel.tensor_degree(), parallel.context,
+                        parallel.stages));
     }
     const std::int64_t groups = resolution.values.integer("parallel.data");
-    parallel.data =
-        static_cast<int>(std::clamp<std::int64_t>(groups, 1, max / parallel.context) * parallel.context);
+    const std::int64_t sharers = std::int64_t{parallel.context} * parallel.tensor_depth;
+    parallel.data = static_cast<int>(std::clamp<std::int64_t>(groups, 1, max / sharers) * sharers);
 }
 
 void resolve_threads(Resolution& resolution) {
@@ -104,9 +122,10 @@ void resolve_sequence(Resolution& resolution) {
     if (resolution.is_auto("parallel.sequence")) {
         const bool is_on = spec::can_share_tokens(resolution.run, parallel.tensor);
         resolution.values.set_resolved("parallel.sequence", is_on, is_on ? "true" : "false",
-                                       is_on ? "the tensor ranks can divide the positions"
-                                       : parallel.tensor == 1
-                                           ? "there is one tensor rank"
+                                       is_on                  ? "the tensor ranks can divide the positions"
+                                       : parallel.tensor == 1 ? "there is one tensor rank"
+                                       : parallel.has_grid()
+                                           ? "a grid of tensor ranks divides batch and width"
                                            : "the positions cannot be divided by the tensor ranks");
     }
     parallel.sequence = resolution.values.boolean("parallel.sequence");
@@ -120,8 +139,8 @@ void resolve_parallel(Resolution& resolution) {
     const auto degree = [&](const char* path) {
         return static_cast<int>(std::max<std::int64_t>(1, values.integer(path)));
     };
-    parallel.tensor = degree("parallel.tensor.degree");
     parallel.tensor_mode = tensor_mode(values.keyword("parallel.tensor.mode"));
+    resolve_tensor(parallel, degree("parallel.tensor.degree"), degree("parallel.tensor.depth"));
     parallel.context = degree("parallel.context.degree");
     resolve_sequence(resolution);
     parallel.context_kind = values.is_keyword("parallel.context.kind", "ulysses") ? spec::ContextKind::ulysses

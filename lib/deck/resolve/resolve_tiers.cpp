@@ -149,7 +149,7 @@ std::int64_t first_chunk(const Resolution& resolution) {
         return spec::chunk_at_rest(run.tiers.device);
     }
     const std::int64_t pieces =
-        std::int64_t{run.parallel.tensor} * run.parallel.stages * run.sharding.optimizer;
+        std::int64_t{run.parallel.tensor_ranks()} * run.parallel.stages * run.sharding.optimizer;
     return spec::usual_chunk(layout::count_parameters(run.model).total / std::max<std::int64_t>(1, pieces));
 }
 

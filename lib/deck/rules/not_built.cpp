@@ -19,10 +19,46 @@ constexpr auto everywhere = Missing::everywhere;
 
 /// Missing features. When a feature is implemented, remove its line; nothing else changes.
 constexpr std::array features = {
-    Feature{"parallel.tensor.mode", "a tensor mode other than 1d", everywhere,
+    Feature{"parallel.tensor.mode", "the tensor mode 3d", everywhere,
             [](const RunSpec& run, const Values&) {
-                return run.parallel.tensor_mode != spec::TensorMode::one_d;
+                return run.parallel.tensor_mode == spec::TensorMode::three_d;
             }},
+    Feature{"parallel.tensor.mode", "a tensor grid on GPUs", in_training,
+            [](const RunSpec& run, const Values&) {
+                return run.parallel.has_grid() && run.tiers.device == spec::DeviceKind::cuda;
+            }},
+    Feature{"parallel.context.degree", "context ranks with a tensor grid", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return run.parallel.has_grid() && run.parallel.context > 1;
+            }},
+    Feature{"parallel.pipeline.schedule", "a zero-bubble schedule with a tensor grid", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return run.parallel.has_grid() &&
+                       run.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
+            }},
+    Feature{"overlap.tensor", "collectives in pieces with a tensor grid", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return run.parallel.has_grid() && run.overlap.tensor_pieces;
+            }},
+    Feature{"recompute.split", "split activations with a tensor grid", everywhere,
+            [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.recompute.split; }},
+    Feature{"tiers.tile", "tiles together with a tensor grid", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return run.parallel.has_grid() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);
+            }},
+    Feature{"tiers.sequence_tiles", "MLPs in tiles with a tensor grid", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return run.parallel.has_grid() && run.tiers.sequence_tiles > 1;
+            }},
+    Feature{"tiers.operators.embedding", "lookups on the host with a tensor grid", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return run.parallel.has_grid() && run.tiers.embedding_on_host;
+            }},
+    Feature{
+        "train.lora.rank", "adapters with a tensor grid", everywhere,
+        [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.model.lora.is_on(); }},
+    Feature{"parallel.tensor.mode", "a preference objective with a tensor grid", everywhere,
+            [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.data.has_pairs; }},
     Feature{"parallel.context.kind", "the context kind ring on GPUs", in_training,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.context > 1 && run.parallel.context_kind == spec::ContextKind::ring &&

@@ -27,11 +27,11 @@ void check_record(const Resolution& resolution) {
 
 void check(const Resolution& resolution) {
     for (const auto rules :
-         {run_rules(),      model_rules(),    scaling_rules(),    parallel_rules(), objective_rules(),
-          train_rules(),    schedule_rules(), validate_rules(),   trained_rules(),  lora_rules(),
-          sharding_rules(), tier_rules(),     tile_rules(),       fate_rules(),     source_rules(),
-          data_rules(),     weight_rules(),   checkpoint_rules(), effect_rules(),   unusual_rules(),
-          no_flush_rules()}) {
+         {run_rules(),       model_rules(),    scaling_rules(),  parallel_rules(),   tensor_rules(),
+          objective_rules(), train_rules(),    schedule_rules(), validate_rules(),   trained_rules(),
+          lora_rules(),      sharding_rules(), tier_rules(),     tile_rules(),       fate_rules(),
+          source_rules(),    data_rules(),     weight_rules(),   checkpoint_rules(), effect_rules(),
+          unusual_rules(),   no_flush_rules()}) {
         for (const Rule& rule : rules) {
             if (can_check(rule, resolution.values)) {
                 rule.check(resolution);

@@ -18,6 +18,7 @@ std::span<const Rule> model_rules();
 std::span<const Rule> scaling_rules();
 std::span<const Rule> parallel_rules();
 std::span<const Rule> no_flush_rules();
+std::span<const Rule> tensor_rules();
 std::span<const Rule> objective_rules();
 std::span<const Rule> train_rules();
 std::span<const Rule> schedule_rules();

@@ -27,7 +27,7 @@ std::string rule_key(std::size_t rule, const char* key) {
 }
 
 layout::FamilyTable table_of(const spec::RunSpec& run) {
-    auto table = layout::family_table(run.model, 1, false);  // names do not depend on axes
+    auto table = layout::family_table(run.model, {});  // names do not depend on axes
     for (auto& unit : table.units) {
         for (auto& parameter : unit.parameters) {
             parameter.is_trained = spec::is_trained(run.train, parameter.name);

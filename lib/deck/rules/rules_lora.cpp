@@ -18,7 +18,7 @@ namespace {
 
 /// Returns the weights that can have an adapter, with names for all layers: `attention.q`, `mlp.up` ...
 std::set<std::string> possible_targets(const spec::Model& model) {
-    const auto layer = layout::layer_unit(model, 0, 1, false);
+    const auto layer = layout::layer_unit(model, 0, {});
     std::set<std::string> names;
     for (const auto& phase : layer.phases) {
         for (const auto& use : phase.parameters) {

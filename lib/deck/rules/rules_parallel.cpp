@@ -15,7 +15,7 @@ namespace {
 
 void degrees_fill_the_ranks(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
-    const std::int64_t others = std::int64_t{parallel.tensor} * parallel.context * parallel.stages;
+    const std::int64_t others = std::int64_t{parallel.tensor_degree()} * parallel.context * parallel.stages;
     const std::int64_t data = std::max<std::int64_t>(1, at.values.integer("parallel.data"));
     constexpr std::int64_t max = std::int64_t{1} << 62;
     const std::int64_t product = others > max / data ? max : others * data;
@@ -23,8 +23,8 @@ void degrees_fill_the_ranks(const Resolution& at) {
         return;
     }
     const std::string sum =
-        fmt::format("tensor {} x context {} x stages {} x data {} = {}{}", parallel.tensor, parallel.context,
-                    parallel.stages, data, product, product == max ? " or more" : "");
+        fmt::format("tensor {} x context {} x stages {} x data {} = {}{}", parallel.tensor_degree(),
+                    parallel.context, parallel.stages, data, product, product == max ? " or more" : "");
     const auto cannot_be_laid_out =
         fmt::format("{} rank{} cannot be laid out", parallel.ranks, parallel.ranks == 1 ? "" : "s");
     const char* key =
@@ -41,55 +41,6 @@ void degrees_fill_the_ranks(const Resolution& at) {
                                            : nearest_multiples(parallel.ranks, others))));
 }
 
-/// Reports an error unless the tensor degree divides `number`, the value of `key`.
-void splits_over_tensor_ranks(const Resolution& at,
-                              const char* key,
-                              std::int64_t number,
-                              const char* reason) {
-    const int degree = at.run.parallel.tensor;
-    if (number % degree == 0) {
-        return;
-    }
-    at.found.error(at.values.location("parallel.tensor.degree"),
-                   fmt::format("parallel.tensor = {} does not divide {} = {}", degree, key, number), reason,
-                   fmt::format("Use {}.", list_or(divisors(number))));
-}
-
-void heads_split_evenly(const Resolution& at) {
-    splits_over_tensor_ranks(at, "model.heads", at.run.model.heads,
-                             "a tensor rank holds whole attention heads");
-}
-
-void key_heads_split_evenly(const Resolution& at) {
-    const std::int64_t heads = at.run.model.kv_heads;
-    const std::int64_t degree = at.run.parallel.tensor;
-    if (heads < 1 || heads % degree == 0 || degree % heads == 0) {
-        return;
-    }
-    auto fitting = divisors(heads);
-    for (const auto divisor : divisors(at.run.model.heads)) {
-        if (divisor % heads == 0 && divisor != heads) {
-            fitting.push_back(divisor);
-        }
-    }
-    at.found.error(
-        at.values.location("parallel.tensor.degree"),
-        fmt::format("parallel.tensor = {} and model.kv_heads = {}: neither divides the other", degree, heads),
-        "a tensor rank holds whole heads of keys and values, or shares one with its neighbours",
-        fmt::format("Use {}.", list_or(fitting)));
-}
-
-void mlp_splits_evenly(const Resolution& at) {
-    splits_over_tensor_ranks(at, "model.ffn_hidden", at.run.model.ffn_hidden,
-                             "tensor ranks hold equal parts of the MLP");
-}
-
-void vocabulary_splits_evenly(const Resolution& at) {
-    splits_over_tensor_ranks(
-        at, "the padded vocabulary", at.run.model.vocab_padded,
-        "tensor ranks hold equal parts of the embedding; model.vocab_pad_to: auto makes its rows fit");
-}
-
 void positions_split_evenly(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
     const auto parts = layout::position_parts(parallel);
@@ -103,22 +54,6 @@ void positions_split_evenly(const Resolution& at) {
             ? "each context rank of a ring holds two blocks of positions, and all blocks are equal"
             : "context ranks, and tensor ranks with parallel.sequence, hold equal ranges of positions",
         fmt::format("Use a length of {}.", list_or(nearest_multiples(at.run.data.seq, parts))));
-}
-
-void sequence_has_tensor_ranks(const Resolution& at) {
-    if (at.run.parallel.sequence && at.run.parallel.tensor == 1) {
-        at.found.error(at.values.location("parallel.sequence"), "parallel.sequence has no tensor ranks",
-                       "it splits tokens over the ranks of parallel.tensor, which is 1",
-                       "Set parallel.tensor, or leave parallel.sequence out.");
-    }
-}
-
-void pieces_have_tensor_ranks(const Resolution& at) {
-    if (at.run.overlap.tensor_pieces && at.run.parallel.tensor == 1) {
-        at.found.error(at.values.location("overlap.tensor"), "overlap.tensor has no tensor ranks",
-                       "it cuts the collectives of parallel.tensor, which is 1",
-                       "Set parallel.tensor, or leave overlap.tensor out.");
-    }
 }
 
 /// Jacobs et al., "DeepSpeed Ulysses", 2023, section 3.1.
@@ -266,13 +201,7 @@ constexpr const char* degrees =
 
 constexpr std::array rules = {
     Rule{degrees_fill_the_ranks, degrees},
-    Rule{heads_split_evenly, "parallel.tensor.degree model.heads"},
-    Rule{key_heads_split_evenly, "parallel.tensor.degree model.heads model.kv_heads"},
-    Rule{mlp_splits_evenly, "parallel.tensor.degree model.hidden model.ffn_hidden"},
-    Rule{vocabulary_splits_evenly, "parallel.tensor.degree model.vocab model.vocab_pad_to"},
     Rule{positions_split_evenly, "parallel.tensor.degree parallel.context parallel.sequence data.seq"},
-    Rule{sequence_has_tensor_ranks, "parallel.tensor.degree parallel.sequence"},
-    Rule{pieces_have_tensor_ranks, "overlap.tensor parallel.tensor.degree"},
     Rule{ulysses_has_heads_to_exchange, "parallel.tensor.degree parallel.context model.heads"},
     Rule{stages_have_layers, "parallel.pipeline model.layers"},
     Rule{only_interleaved_has_chunks, "parallel.pipeline"},

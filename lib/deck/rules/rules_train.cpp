@@ -4,6 +4,7 @@
 
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
+#include "layout/node_groups.hpp"
 #include "spec/batch_limits.hpp"
 #include "spec/depths.hpp"
 #include "spec/narrow_sums.hpp"
@@ -17,12 +18,12 @@ void global_batch_is_made_of_micro_batches(const Resolution& at) {
     if (train.global_batch % at_once == 0) {
         return;
     }
-    at.found.error(
-        at.values.location("train.global_batch"),
-        fmt::format("train.global_batch = {} cannot be made from this layout", train.global_batch),
-        fmt::format("global_batch = micro_batch {} x data {} x accumulation, and {} / {} is not whole",
-                    train.micro_batch, at.run.parallel.sequence_groups(), train.global_batch, at_once),
-        fmt::format("Use {}.", list_or(nearest_multiples(train.global_batch, at_once))));
+    at.found.error(at.values.location("train.global_batch"),
+                   fmt::format("train.global_batch = {} cannot be made from this layout", train.global_batch),
+                   fmt::format("global_batch = micro_batch {} x {} x accumulation, and {} / {} is not whole",
+                               train.micro_batch, layout::describe_sequence_groups(at.run.parallel),
+                               train.global_batch, at_once),
+                   fmt::format("Use {}.", list_or(nearest_multiples(train.global_batch, at_once))));
 }
 
 /// Limits the length of the step program, which lists every operation of every micro-batch.

@@ -22,6 +22,7 @@ class DropoutRows {
           samples_{dropout.samples},
           sequence_{mask_.drops() ? dropout.sequence : 1},
           first_row_{dropout.first_row},
+          first_channel_{dropout.first_channel},
           rows_{dropout.rows} {}
 
     bool drops() const noexcept { return mask_.drops(); }
@@ -32,11 +33,27 @@ class DropoutRows {
     ///
     /// Writes whole groups of 4, up to `run_length` factors.
     void factors(std::int64_t row, std::int64_t first, std::int64_t count, float* factors) const noexcept {
+        const auto skipped = first_channel_ % 4;
+        if (skipped == 0) {
+            groups_of(row, first_channel_ + first, count, factors);
+            return;
+        }
+        float groups[run_length + 4];
+        groups_of(row, first_channel_ - skipped + first, count + skipped, groups);
+        std::copy_n(groups + skipped, count, factors);
+    }
+
+  private:
+    /// Writes the factors of the groups of 4 channels that contain [channel, channel + count).
+    void groups_of(std::int64_t row,
+                   std::int64_t channel,
+                   std::int64_t count,
+                   float* factors) const noexcept {
         const auto in_batch = first_row_ + row;
         const auto position = static_cast<std::uint32_t>(rows_.position(in_batch % sequence_));
         const auto sample = static_cast<std::uint64_t>(samples_[in_batch / sequence_]);
         const auto groups = (count + 3) / 4;
-        const auto first_group = static_cast<std::uint32_t>(first / 4);
+        const auto first_group = static_cast<std::uint32_t>(channel / 4);
         const DropoutMask mask = mask_;
 #pragma omp simd
         for (std::int64_t g = 0; g < groups; ++g) {
@@ -44,11 +61,11 @@ class DropoutRows {
         }
     }
 
-  private:
     DropoutMask mask_;
     const std::int64_t* samples_;
     std::int64_t sequence_;
     std::int64_t first_row_;
+    std::int64_t first_channel_;
     layout::ContextRows rows_;
 };
 

@@ -32,6 +32,7 @@ struct LogitTransform;
 struct NormalField;
 struct PreferenceLoss;
 struct QkvHeads;
+struct SplitNorm;
 
 /// Type that is passed to a kernel unchanged, because it holds no address.
 ///
@@ -41,7 +42,7 @@ concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_sam
     std::is_same_v<T, AttentionShape> || std::is_same_v<T, layout::ContextHeads> ||
     std::is_same_v<T, layout::RingRound> || std::is_same_v<T, LocalWindow> ||
     std::is_same_v<T, LogitTransform> || std::is_same_v<T, NormalField> ||
-    std::is_same_v<T, PreferenceLoss> || std::is_same_v<T, QkvHeads>;
+    std::is_same_v<T, PreferenceLoss> || std::is_same_v<T, QkvHeads> || std::is_same_v<T, SplitNorm>;
 
 /// Translates arguments for backends: replaces addresses by those that the backend can access.
 ///
@@ -83,6 +84,7 @@ class ArgumentTranslator {
                 .samples = (*this)(dropout.samples).first,
                 .sequence = dropout.sequence,
                 .first_row = dropout.first_row,
+                .first_channel = dropout.first_channel,
                 .rows = dropout.rows,
                 .inputs = (*this)(dropout.inputs)};
     }

@@ -39,6 +39,8 @@ struct Dropout {
     std::int64_t sequence = 0;
     /// Row of the batch that corresponds to row 0 of a call. A slice may begin inside a sequence.
     std::int64_t first_row = 0;
+    /// Channel of the model that is channel 0 of a call, if other ranks have the rest of each row.
+    std::int64_t first_channel = 0;
     /// Positions of the tokens of a sequence, if other ranks have the rest of it.
     layout::ContextRows rows{};
     ObjectAddress<const StepInputs> inputs{};  ///< gives the step
@@ -53,6 +55,7 @@ struct DropoutView {
     const std::int64_t* samples = nullptr;
     std::int64_t sequence = 0;
     std::int64_t first_row = 0;
+    std::int64_t first_channel = 0;
     layout::ContextRows rows{};
     const StepInputs* inputs = nullptr;
 };

@@ -10,8 +10,12 @@
 
 namespace ziggurat::layout {
 
-Unit embedding_unit(const spec::Model& model, int tensor, bool sequence) {
-    UnitBuilder unit{model, "embedding", UnitKind::embedding, -1, tensor, sequence};
+TensorSplit split_of(const spec::Parallel& parallel) {
+    return {parallel.tensor, parallel.sequence, parallel.tensor_rows};
+}
+
+Unit embedding_unit(const spec::Model& model, const TensorSplit& split) {
+    UnitBuilder unit{model, "embedding", UnitKind::embedding, -1, split};
     const int table = unit.parameter("embedding.token", Role::table, {model.vocab_padded, model.hidden},
                                      Initial::normal, 0, model.init_std);
     std::vector<ParameterUse> parameters{{table}};
@@ -20,9 +24,11 @@ Unit embedding_unit(const spec::Model& model, int tensor, bool sequence) {
             {unit.parameter("embedding.position", Role::position_table, {model.max_seq, model.hidden},
                             Initial::normal, -1, model.init_std)});
     }
-    const int x = unit.value("x", model.hidden, tensor > 1 ? Placement::partial : Placement::replicated);
+    const auto placement = unit.is_grid() ? Placement::split_width : Placement::partial;
+    const int x = unit.value("x", model.hidden, split.ranks > 1 ? placement : Placement::replicated);
     auto& made = unit.phase("embedding", PhaseKind::embedding);
-    made.writes = {{x, Role::output, Placement::partial}};
+    made.writes = {{x, Role::output, placement}};
+    made.is_of_grid = unit.is_grid();
     made.parameters = parameters;
     made.gradient = GradientRule::none;
     made.has_dropout = model.dropout > 0;
@@ -31,14 +37,14 @@ Unit embedding_unit(const spec::Model& model, int tensor, bool sequence) {
     auto built = unit.take();
     built.parameters.front().valid_rows = model.vocab;
     for (auto& parameter : built.parameters) {
-        // The output is a sum over ranks; each rank has its whole gradient.
-        parameter.gradient_is_partial = false;
+        // The output is a sum over ranks; each rank has its whole gradient. Rows of a grid have other tokens.
+        parameter.gradient_is_partial = split.is_grid() && parameter.row_slices == 1;
     }
     return built;
 }
 
-Unit head_unit(const spec::Model& model, int tensor, bool sequence) {
-    UnitBuilder unit{model, "head", UnitKind::head, -1, tensor, sequence};
+Unit head_unit(const spec::Model& model, const TensorSplit& split) {
+    UnitBuilder unit{model, "head", UnitKind::head, -1, split};
     const int x = unit.value("x", model.hidden, unit.outside());
     unit.input(x);
     const int h = unit.norm("final_norm", family_of(model).norm, x);
@@ -50,14 +56,13 @@ Unit head_unit(const spec::Model& model, int tensor, bool sequence) {
                   -1};
     }
     const int logits = unit.value("logits", model.vocab_padded, Placement::split_width);
+    const auto of_h = unit.is_grid() ? Placement::split_width : Placement::replicated;
     auto& product = unit.phase("logits", PhaseKind::logits);
-    product.reads = {{h, Role::input, Placement::replicated}};
+    product.reads = {{h, Role::input, of_h}};
     product.writes = {{logits, Role::output, Placement::split_width}};
-    product.kept = {{h, Role::input, Placement::replicated}};
+    product.kept = {{h, Role::input, of_h}};
     product.parameters = {weight};
-    product.in = model.hidden;
-    product.out = model.vocab_padded / tensor;
-    product.flops_per_token = 2.0 * static_cast<double>(product.in) * static_cast<double>(product.out);
+    unit.set_product(product, model.hidden, model.vocab_padded);
 
     const int losses = unit.value("losses", 1, Placement::replicated, ElementType::f32);
     auto& loss = unit.phase("loss", PhaseKind::loss);
@@ -71,30 +76,32 @@ Unit head_unit(const spec::Model& model, int tensor, bool sequence) {
     return built;
 }
 
-Unit layer_unit(const spec::Model& model, int layer, int tensor, bool sequence) {
-    return family_of(model).layer(model, layer, tensor, sequence);
+Unit layer_unit(const spec::Model& model, int layer, const TensorSplit& split) {
+    return family_of(model).layer(model, layer, split);
 }
 
 std::string layer_name(int layer) {
     return "layers." + std::to_string(layer);
 }
 
-FamilyTable family_table(const spec::Model& model, int tensor, bool sequence) {
-    ZG_EXPECTS(tensor >= 1);
-    ZG_EXPECTS(model.heads % tensor == 0);
-    ZG_EXPECTS(model.ffn_hidden % tensor == 0 && model.vocab_padded % tensor == 0);
+FamilyTable family_table(const spec::Model& model, const TensorSplit& split) {
+    ZG_EXPECTS(split.ranks >= 1 && split.rows >= 1);
+    ZG_EXPECTS(!split.is_grid() || (split.rows == split.ranks && !split.sequence &&
+                                    model.hidden % split.ranks == 0 && model.kv_heads % split.ranks == 0));
+    ZG_EXPECTS(model.heads % split.ranks == 0);
+    ZG_EXPECTS(model.ffn_hidden % split.ranks == 0 && model.vocab_padded % split.ranks == 0);
     FamilyTable table;
     table.norm = family_of(model).norm;
-    table.units.push_back(embedding_unit(model, tensor, sequence));
+    table.units.push_back(embedding_unit(model, split));
     for (int layer = 0; layer < model.layers; ++layer) {
-        table.units.push_back(layer_unit(model, layer, tensor, sequence));
+        table.units.push_back(layer_unit(model, layer, split));
     }
-    table.units.push_back(head_unit(model, tensor, sequence));
+    table.units.push_back(head_unit(model, split));
     return table;
 }
 
 FamilyTable family_table(const spec::RunSpec& run) {
-    auto table = family_table(run.model, run.parallel.tensor, run.parallel.sequence);
+    auto table = family_table(run.model, split_of(run.parallel));
     for (auto& unit : table.units) {
         for (auto& parameter : unit.parameters) {
             parameter.is_trained = spec::is_trained(run.train, parameter.name);
@@ -136,7 +143,22 @@ std::vector<std::int64_t> local_extents(const Parameter& parameter, int tensor) 
         ZG_EXPECTS(cut % slices == 0);
         cut /= slices;
     }
+    ZG_EXPECTS(extents.front() % parameter.row_slices == 0);
+    extents.front() /= parameter.row_slices;
     return extents;
+}
+
+std::vector<std::int64_t> local_begin(const Parameter& parameter, int tensor, TensorPosition position) {
+    const auto extents = local_extents(parameter, tensor);
+    std::vector<std::int64_t> begin(extents.size(), 0);
+    if (parameter.tensor_dim >= 0) {
+        begin[parameter.tensor_dim] =
+            slice_of(parameter, tensor, position.rank) * extents[parameter.tensor_dim];
+    }
+    if (parameter.row_slices > 1) {
+        begin.front() = position.row * extents.front();
+    }
+    return begin;
 }
 
 std::int64_t local_elements(const Parameter& parameter, int tensor) {

@@ -44,6 +44,8 @@ enum class GradientRule {
 enum class PhaseKind {
     embedding,      ///< tokens -> x
     norm,           ///< x -> h
+    row_sums,       ///< x -> sums of the elements of each row and of their squares
+    split_norm,     ///< x, these sums -> h, of which each rank has a part
     residual_norm,  ///< x, branch -> x + branch, h
     linear,         ///< y = x w^T + b
     head_norm,      ///< qkv -> qkv with normalized heads of q and k
@@ -64,6 +66,24 @@ enum class NormKind { layer_norm, rms_norm };
 
 enum class Initial { normal, zero, one };
 
+/// Division of a model over the ranks of a tensor group.
+struct TensorSplit {
+    int ranks = 1;          ///< that divide the width of values: all of them, or the columns of a grid
+    bool sequence = false;  ///< Megatron sequence parallelism
+    int rows = 1;           ///< rows of a grid, which divide the outputs of weights; 1: there is no grid
+
+    bool is_grid() const noexcept { return rows > 1; }
+};
+
+/// Returns the division of a run.
+TensorSplit split_of(const spec::Parallel& parallel);
+
+/// Position of a rank in its tensor group.
+struct TensorPosition {
+    int rank = 0;  ///< coordinate of spec::Axis::tensor
+    int row = 0;   ///< coordinate of spec::Axis::tensor_row
+};
+
 /// One weight tensor.
 struct Parameter {
     std::string name;                   ///< global name: "layers.3.attention.q.weight"
@@ -74,6 +94,7 @@ struct Parameter {
     ///
     /// If there are more ranks than slices, neighbouring ranks share a slice. 0: one slice per rank.
     std::int64_t max_slices = 0;
+    int row_slices = 1;  ///< slices of dim 0 over the rows of a grid of tensor ranks; tensor_dim is then 1
     Initial initial = Initial::normal;
     double std = 0;  ///< standard deviation of Initial::normal
     /// Rows below this hold data, the others are zero padding; -1: all rows hold data.
@@ -136,7 +157,9 @@ struct Phase {
     double gain_offset = 0;            ///< norms: added to each gain
     bool redone_by_selective = false;  ///< recomputed in backward by recompute.kind selective
     std::int64_t in = 0, out = 0;      ///< linear and logits: extents of the weight on this rank
-    std::vector<Adapter> adapters;     ///< linear: for those weights that have one
+    /// linear and logits: each rank of a grid has a block of the weight, which the others need in turn.
+    bool is_of_grid = false;
+    std::vector<Adapter> adapters;  ///< linear: for those weights that have one
     /// Flops of the forward products on this rank; backward needs twice this number.
     double flops_per_token = 0;
     double adapter_flops_per_token = 0;  ///< the same for adapters
@@ -171,11 +194,11 @@ struct FamilyTable {
     IndexedVector<UnitId, Unit> units;
 };
 
-/// Returns the table of `model` for one rank of a tensor axis of degree `tensor`.
+/// Returns the table of `model` for one rank of a tensor group.
 ///
-/// Errors: contract, if `tensor` does not divide heads, ffn_hidden or vocab_padded, or neither divides
-/// kv_heads nor is a multiple of it. The deck's rules reject such decks first.
-FamilyTable family_table(const spec::Model& model, int tensor, bool sequence);
+/// Errors: contract, if its ranks do not divide heads, ffn_hidden or vocab_padded, or their number neither
+/// divides kv_heads nor is a multiple of it. The deck's rules reject such decks first.
+FamilyTable family_table(const spec::Model& model, const TensorSplit& split);
 
 /// Returns the table of a run, in which tensors may be frozen and windows may be out of reach.
 FamilyTable family_table(const spec::RunSpec& run);
@@ -195,6 +218,8 @@ int slice_of(const Parameter& parameter, int tensor, int tensor_rank);
 /// Returns the extents of `parameter` on one rank of a tensor axis of that degree.
 std::vector<std::int64_t> local_extents(const Parameter& parameter, int tensor);
 std::int64_t local_elements(const Parameter& parameter, int tensor);
+/// Returns the first index, by dim of `parameter`, of the part that a rank of that axis has.
+std::vector<std::int64_t> local_begin(const Parameter& parameter, int tensor, TensorPosition position);
 
 /// Returns the elements of `value` per token of the whole sequence on one rank.
 ///
@@ -202,9 +227,9 @@ std::int64_t local_elements(const Parameter& parameter, int tensor);
 std::int64_t local_width(const Value& value, Placement placement, int tensor);
 
 // Functions that return single units of that table.
-Unit embedding_unit(const spec::Model& model, int tensor, bool sequence);
-Unit layer_unit(const spec::Model& model, int layer, int tensor, bool sequence);
-Unit head_unit(const spec::Model& model, int tensor, bool sequence);
+Unit embedding_unit(const spec::Model& model, const TensorSplit& split);
+Unit layer_unit(const spec::Model& model, int layer, const TensorSplit& split);
+Unit head_unit(const spec::Model& model, const TensorSplit& split);
 
 /// Returns the name of a layer's unit: `layers.3`.
 std::string layer_name(int layer);

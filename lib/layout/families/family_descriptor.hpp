@@ -51,7 +51,7 @@ struct FamilyDescriptor {
     std::int64_t (*usual_ffn_hidden)(std::int64_t hidden) = nullptr;
     const char* usual_ffn_formula = "";
     /// Returns one decoder layer for one rank of a tensor axis of degree `tensor`.
-    Unit (*layer)(const spec::Model& model, int layer, int tensor, bool sequence) = nullptr;
+    Unit (*layer)(const spec::Model& model, int layer, const TensorSplit& split) = nullptr;
     std::vector<Preset> presets;
     /// Keyword of model.rope_scaling.kind for scaling by parts; named after the family that introduced it.
     const char* scaling_by_parts = nullptr;

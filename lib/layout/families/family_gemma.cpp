@@ -10,8 +10,8 @@ const FamilyDescriptor& gemma_family();
 
 namespace {
 
-Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    return gated_layer(model, layer, tensor, sequence, {.activation = PhaseKind::geglu});
+Unit decoder_layer(const spec::Model& model, int layer, const TensorSplit& split) {
+    return gated_layer(model, layer, split, {.activation = PhaseKind::geglu});
 }
 
 Preset gemma_2b() {

@@ -10,8 +10,8 @@ const FamilyDescriptor& gemma2_family();
 
 namespace {
 
-Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    return gated_layer(model, layer, tensor, sequence,
+Unit decoder_layer(const spec::Model& model, int layer, const TensorSplit& split) {
+    return gated_layer(model, layer, split,
                        {.activation = PhaseKind::geglu, .norms = NormPlacement::sandwich});
 }
 

@@ -12,9 +12,9 @@ const FamilyDescriptor& gemma3_family();
 
 namespace {
 
-Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
+Unit decoder_layer(const spec::Model& model, int layer, const TensorSplit& split) {
     return gated_layer(
-        model, layer, tensor, sequence,
+        model, layer, split,
         {.activation = PhaseKind::geglu, .qk_norm = QkNorm::heads, .norms = NormPlacement::sandwich});
 }
 

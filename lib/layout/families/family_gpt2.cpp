@@ -11,8 +11,8 @@ const FamilyDescriptor& gpt2_family();
 
 namespace {
 
-Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    UnitBuilder unit{model, layer_name(layer), UnitKind::layer, layer, tensor, sequence};
+Unit decoder_layer(const spec::Model& model, int layer, const TensorSplit& split) {
+    UnitBuilder unit{model, layer_name(layer), UnitKind::layer, layer, split};
     const int x = unit.value("x", model.hidden, unit.outside());
     unit.input(x);
     const int h1 = unit.norm("attn_norm", NormKind::layer_norm, x);

@@ -19,8 +19,8 @@ constexpr double rotary_fraction = 0.25;
 ///
 /// Both norms are the first phases, so they are the last in backward. There they add to the gradient of x in
 /// the buffer that both branches have read as the gradient of their outputs.
-Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    UnitBuilder unit{model, layer_name(layer), UnitKind::layer, layer, tensor, sequence};
+Unit decoder_layer(const spec::Model& model, int layer, const TensorSplit& split) {
+    UnitBuilder unit{model, layer_name(layer), UnitKind::layer, layer, split};
     const int x = unit.value("x", model.hidden, unit.outside());
     unit.input(x);
     const int h1 = unit.norm("attn_norm", NormKind::layer_norm, x);

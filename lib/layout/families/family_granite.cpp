@@ -10,8 +10,8 @@ const FamilyDescriptor& granite_family();
 
 namespace {
 
-Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    return gated_layer(model, layer, tensor, sequence, {.bias = model.bias});
+Unit decoder_layer(const spec::Model& model, int layer, const TensorSplit& split) {
+    return gated_layer(model, layer, split, {.bias = model.bias});
 }
 
 spec::Model model_of(std::int64_t hidden, std::int64_t ffn_hidden) {

@@ -12,9 +12,8 @@ const FamilyDescriptor& olmo2_family();
 
 namespace {
 
-Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    return gated_layer(model, layer, tensor, sequence,
-                       {.qk_norm = QkNorm::whole, .norms = NormPlacement::post});
+Unit decoder_layer(const spec::Model& model, int layer, const TensorSplit& split) {
+    return gated_layer(model, layer, split, {.qk_norm = QkNorm::whole, .norms = NormPlacement::post});
 }
 
 spec::Model model_of(std::int64_t layers,

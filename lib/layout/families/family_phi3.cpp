@@ -9,8 +9,8 @@ const FamilyDescriptor& phi3_family();
 
 namespace {
 
-Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    return gated_layer(model, layer, tensor, sequence, {});
+Unit decoder_layer(const spec::Model& model, int layer, const TensorSplit& split) {
+    return gated_layer(model, layer, split, {});
 }
 
 Preset phi_4() {

@@ -9,8 +9,8 @@ const FamilyDescriptor& qwen2_family();
 
 namespace {
 
-Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    return gated_layer(model, layer, tensor, sequence, {.bias = {.qkv = true}});
+Unit decoder_layer(const spec::Model& model, int layer, const TensorSplit& split) {
+    return gated_layer(model, layer, split, {.bias = {.qkv = true}});
 }
 
 spec::Model model_of(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t ffn_hidden) {

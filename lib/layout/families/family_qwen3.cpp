@@ -9,8 +9,8 @@ const FamilyDescriptor& qwen3_family();
 
 namespace {
 
-Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    return gated_layer(model, layer, tensor, sequence, {.qk_norm = QkNorm::heads});
+Unit decoder_layer(const spec::Model& model, int layer, const TensorSplit& split) {
+    return gated_layer(model, layer, split, {.qk_norm = QkNorm::heads});
 }
 
 spec::Model model_of(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t ffn_hidden) {

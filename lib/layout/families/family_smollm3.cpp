@@ -10,10 +10,9 @@ const FamilyDescriptor& smollm3_family();
 
 namespace {
 
-Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
+Unit decoder_layer(const spec::Model& model, int layer, const TensorSplit& split) {
     const auto interval = model.no_rope_interval;
-    return gated_layer(model, layer, tensor, sequence,
-                       {.rotates = interval == 0 || (layer + 1) % interval != 0});
+    return gated_layer(model, layer, split, {.rotates = interval == 0 || (layer + 1) % interval != 0});
 }
 
 Preset smollm3_3b() {

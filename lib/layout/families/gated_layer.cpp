@@ -38,9 +38,11 @@ std::pair<int, int> without_norm(int sum) {
 
 }  // namespace
 
-Unit gated_layer(
-    const spec::Model& model, int layer, int tensor, bool sequence, const GatedLayer& differences) {
-    UnitBuilder unit{model, layer_name(layer), UnitKind::layer, layer, tensor, sequence};
+Unit gated_layer(const spec::Model& model,
+                 int layer,
+                 const TensorSplit& split,
+                 const GatedLayer& differences) {
+    UnitBuilder unit{model, layer_name(layer), UnitKind::layer, layer, split};
     const int x = unit.value("x", model.hidden, unit.outside());
     unit.input(x);
     const bool has_pre = differences.norms != NormPlacement::post;

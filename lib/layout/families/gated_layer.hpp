@@ -31,8 +31,10 @@ struct GatedLayer {
 };
 
 /// Returns one decoder layer for one rank of a tensor axis of degree `tensor`.
-Unit gated_layer(
-    const spec::Model& model, int layer, int tensor, bool sequence, const GatedLayer& differences);
+Unit gated_layer(const spec::Model& model,
+                 int layer,
+                 const TensorSplit& split,
+                 const GatedLayer& differences);
 
 /// Returns 8/3 hidden, so that three matrices have the size of two that are 4 hidden wide.
 std::int64_t gated_ffn_hidden(std::int64_t hidden);

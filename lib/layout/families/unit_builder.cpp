@@ -35,11 +35,13 @@ bool loses_a_gradient(const Unit& unit, int value) {
 }  // namespace
 
 UnitBuilder::UnitBuilder(
-    const spec::Model& model, std::string name, UnitKind kind, int layer, int tensor, bool sequence)
+    const spec::Model& model, std::string name, UnitKind kind, int layer, const TensorSplit& split)
     : model_{model},
-      tensor_{tensor},
-      sequence_{sequence && tensor > 1},
-      outside_{sequence_ ? Placement::split_tokens : Placement::replicated} {
+      split_{split},
+      sequence_{split.sequence && split.ranks > 1},
+      outside_{split.is_grid() ? Placement::split_width
+               : sequence_     ? Placement::split_tokens
+                               : Placement::replicated} {
     unit_.name = std::move(name);
     unit_.kind = kind;
     unit_.layer = layer;
@@ -90,14 +92,18 @@ void UnitBuilder::join_to_previous(int parameter) {
 void UnitBuilder::limit_slices(int parameter, std::int64_t max) {
     auto& limited = unit_.parameters[parameter];
     limited.max_slices = max;
-    limited.gradient_is_partial = ranks_per_slice(limited, tensor_) > 1;
+    limited.gradient_is_partial = ranks_per_slice(limited, tensor()) > 1;
 }
 
 void UnitBuilder::sum_over_heads(int parameter) {
-    unit_.parameters[parameter].gradient_is_partial = tensor_ > 1;
+    unit_.parameters[parameter].gradient_is_partial = tensor() > 1;
+    of_all_heads_.insert(parameter);
 }
 
 Unit UnitBuilder::take() {
+    if (is_grid()) {
+        divide_over_grid();
+    }
     for (int value = 0; value < std::ssize(unit_.values); ++value) {
         ZG_ENSURES(!loses_a_gradient(unit_, value));
     }
@@ -141,6 +147,9 @@ void UnitBuilder::keep_statistics(Phase& made, const std::string& name, NormKind
 }
 
 int UnitBuilder::norm(const std::string& name, NormKind kind, int x) {
+    if (is_grid()) {
+        return split_norm(name, kind, x);
+    }
     const auto parameters = norm_parameters(name, kind);
     const int h = value(name + ".out", model_.hidden, outside_);
     auto& made = phase(name, PhaseKind::norm);
@@ -158,6 +167,10 @@ int UnitBuilder::norm(const std::string& name, NormKind kind, int x) {
 }
 
 std::pair<int, int> UnitBuilder::residual_norm(const std::string& name, NormKind kind, int x, int branch) {
+    if (is_grid()) {
+        const int sum = residual(name + "_residual", x, branch);
+        return {sum, split_norm(name, kind, sum)};
+    }
     const auto parameters = norm_parameters(name, kind);
     const int sum = value(name + ".sum", model_.hidden, outside_);
     const int h = value(name + ".out", model_.hidden, outside_);
@@ -177,8 +190,20 @@ std::pair<int, int> UnitBuilder::residual_norm(const std::string& name, NormKind
     return {sum, h};
 }
 
+void UnitBuilder::set_product(Phase& phase, std::int64_t in, std::int64_t out) const {
+    phase.is_of_grid = is_grid();
+    phase.in = is_grid() ? in / tensor() : in;
+    phase.out = out / tensor();
+    // A rank of a grid multiplies by the blocks of all rows.
+    phase.flops_per_token =
+        2.0 * static_cast<double>(phase.in) * static_cast<double>(phase.out) * split_.rows;
+}
+
 int UnitBuilder::column_linear(
     const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters) {
+    if (is_grid()) {
+        return grid_linear(name, x, y, out, std::move(parameters));
+    }
     const auto in = unit_.values[x].width;
     const int made_value = value(y, out, Placement::split_width);
     auto& made = phase(name, PhaseKind::linear);
@@ -188,16 +213,17 @@ int UnitBuilder::column_linear(
     for (const int p : parameters) {
         made.parameters.push_back({p});
     }
-    made.in = in;
-    made.out = out / tensor_;
-    made.flops_per_token = 2.0 * static_cast<double>(made.in) * static_cast<double>(made.out);
-    add_adapters(model_, tensor_, unit_, made);
+    set_product(made, in, out);
+    add_adapters(model_, tensor(), unit_, made);
     return made_value;
 }
 
 int UnitBuilder::row_linear(
     const std::string& name, int x, const std::string& y, std::int64_t in, std::vector<int> parameters) {
-    const int made_value = value(y, model_.hidden, tensor_ > 1 ? Placement::partial : Placement::replicated);
+    if (is_grid()) {
+        return grid_linear(name, x, y, model_.hidden, std::move(parameters));
+    }
+    const int made_value = value(y, model_.hidden, tensor() > 1 ? Placement::partial : Placement::replicated);
     auto& made = phase(name, PhaseKind::linear);
     made.reads = {{x, Role::input, Placement::split_width}};
     made.writes = {{made_value, Role::output, Placement::partial}};
@@ -207,10 +233,10 @@ int UnitBuilder::row_linear(
         // Every rank gets the whole gradient of a sum over ranks, for all tokens.
         unit_.parameters[p].gradient_is_partial = false;
     }
-    made.in = in / tensor_;
+    made.in = in / tensor();
     made.out = model_.hidden;
     made.flops_per_token = 2.0 * static_cast<double>(made.in) * static_cast<double>(made.out);
-    add_adapters(model_, tensor_, unit_, made);
+    add_adapters(model_, tensor(), unit_, made);
     return made_value;
 }
 
@@ -227,11 +253,11 @@ int UnitBuilder::residual(const std::string& name, int x, int branch) {
 }
 
 int UnitBuilder::sum_of_branches(const std::string& name, int first, int second) {
-    const auto placement = tensor_ > 1 ? Placement::partial : Placement::replicated;
-    const int y = value(name + ".out", model_.hidden, placement);
+    const auto of_reads = is_grid() ? Placement::split_width : Placement::partial;
+    const int y = value(name + ".out", model_.hidden, tensor() > 1 ? of_reads : Placement::replicated);
     auto& made = phase(name, PhaseKind::residual);
-    made.reads = {{first, Role::input, Placement::partial}, {second, Role::branch, Placement::partial}};
-    made.writes = {{y, Role::output, Placement::partial}};
+    made.reads = {{first, Role::input, of_reads}, {second, Role::branch, of_reads}};
+    made.writes = {{y, Role::output, of_reads}};
     made.gradient = GradientRule::pass_through;
     made.redone_by_selective = true;
     return y;

@@ -1,6 +1,7 @@
 /// Builder of a family's units as lists of phases; only family*.cpp and layer_parts.* include it.
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +14,7 @@ namespace ziggurat::layout {
 class UnitBuilder {
   public:
     UnitBuilder(
-        const spec::Model& model, std::string name, UnitKind kind, int layer, int tensor, bool sequence);
+        const spec::Model& model, std::string name, UnitKind kind, int layer, const TensorSplit& split);
 
     /// Returns the placement of the values between tensor-parallel regions.
     Placement outside() const noexcept { return outside_; }
@@ -53,6 +54,8 @@ class UnitBuilder {
     int norm(const std::string& name, NormKind kind, int x);
     /// Adds x, branch -> sum, h. Returns {sum, h}.
     std::pair<int, int> residual_norm(const std::string& name, NormKind kind, int x, int branch);
+    /// Sets the extents of a product's weight on this rank, and the FLOPs.
+    void set_product(Phase& phase, std::int64_t in, std::int64_t out) const;
     /// Adds a product with output columns sharded over the tensor axis (Megatron's ColumnParallelLinear).
     int column_linear(
         const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters);
@@ -76,18 +79,24 @@ class UnitBuilder {
     Unit take();
 
     const spec::Model& model() const noexcept { return model_; }
-    int tensor() const noexcept { return tensor_; }
+    int tensor() const noexcept { return split_.ranks; }
+    bool is_grid() const noexcept { return split_.is_grid(); }
     int layer() const noexcept { return unit_.layer; }
 
   private:
     std::vector<int> norm_parameters(const std::string& name, NormKind kind);
     void keep_statistics(Phase& phase, const std::string& name, NormKind kind);
+    int split_norm(const std::string& name, NormKind kind, int x);
+    int grid_linear(
+        const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters);
+    void divide_over_grid();
 
     const spec::Model& model_;
     Unit unit_;
-    int tensor_;
+    TensorSplit split_;
     bool sequence_;
     Placement outside_;
+    std::set<int> of_all_heads_;  ///< see sum_over_heads
 };
 
 }  // namespace ziggurat::layout

@@ -14,6 +14,8 @@ SweepKind sweep_of(PhaseKind phase) {
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
         case PhaseKind::head_norm:
+        case PhaseKind::row_sums:
+        case PhaseKind::split_norm:
         case PhaseKind::square_sum:
         case PhaseKind::whole_norm:
             return SweepKind::norm;

@@ -46,6 +46,23 @@ Kernels norm_kernels(const OpOperands& use, PhaseKind kind, layout::NormKind nor
     return kernels;
 }
 
+/// Kernels of a norm whose rows are divided over ranks: sums of a part of each row, and its norm.
+Kernels split_norm_kernels(const OpOperands& use, PhaseKind kind) {
+    if (kind == PhaseKind::row_sums) {
+        return {{is_forward(use.op()) ? "row_sums" : "row_sums_backward", 1, use.all_but()}};
+    }
+    if (is_forward(use.op())) {
+        return {{"split_norm_forward", 1, use.all_but()}};
+    }
+    Kernels kernels{{"split_norm_backward", 1, use.all_but({Role::d_gain, Role::d_bias})}};
+    for (const auto role : {Role::d_gain, Role::d_bias}) {
+        if (use.writes(role)) {
+            kernels.push_back({"sums of columns", 1, use.stored_or_added(role)});
+        }
+    }
+    return kernels;
+}
+
 /// Kernels of the norm of heads. Backward overwrites the gradient of queries and keys, not of values.
 Kernels head_norm_kernels(const OpOperands& use, const spec::RunSpec& spec) {
     if (is_forward(use.op())) {
@@ -290,9 +307,13 @@ std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
     const auto& phase = model_.table.units.at(op.unit).phases.at(op.phase);
     switch (phase.kind) {
         case PhaseKind::embedding: {
-            const auto elements = use.rows() * spec_.model.hidden;
+            const auto width = spec_.model.hidden / (model_.has_grid() ? model_.tensor() : 1);
+            const auto elements = use.rows() * width;
             return embedding_kernels(use, elements * model_.element_bytes, elements * 4);
         }
+        case PhaseKind::row_sums:
+        case PhaseKind::split_norm:
+            return split_norm_kernels(use, phase.kind);
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
             return norm_kernels(use, phase.kind, model_.table.norm);

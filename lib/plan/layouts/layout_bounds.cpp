@@ -94,7 +94,7 @@ double LayoutBounds::slot_seconds(const LayoutChoice& choice,
 
 double LayoutBounds::step_seconds(const LayoutChoice& choice) {
     const auto run = with_layout(spec_, choice, space_);
-    const auto parameters = static_cast<double>(trained_ / run.parallel.tensor / run.parallel.stages);
+    const auto parameters = static_cast<double>(trained_ / run.parallel.tensor_ranks() / run.parallel.stages);
     return std::max(slot_seconds(choice, work_of(choice), static_cast<double>(run.train.micro_batches)),
                     data_axis_seconds(run, parameters, leases_, rates_).step);
 }
@@ -117,8 +117,8 @@ double LayoutBounds::exposed_seconds(const spec::RunSpec& run,
     for (std::size_t chunk = 0; chunk < slots.forward.size(); ++chunk) {
         passes += slots.forward[chunk] + slots.backward[chunk];
     }
-    return std::max(0.0,
-                    data_axis_seconds(run, parameters / run.parallel.tensor, leases_, rates_).end - passes);
+    return std::max(
+        0.0, data_axis_seconds(run, parameters / run.parallel.tensor_ranks(), leases_, rates_).end - passes);
 }
 
 /// Returns the slots of all stages without waits for state.
@@ -129,7 +129,8 @@ std::vector<StageSlots> LayoutBounds::slots_of(const LayoutChoice& choice, const
     const auto num_stages = static_cast<std::size_t>(run.parallel.stages);
     std::vector<StageSlots> stages(num_stages);
     const double layer_parameters =
-        static_cast<double>(trained_ == parameters_.total ? parameters_.layer : 0) / run.parallel.tensor;
+        static_cast<double>(trained_ == parameters_.total ? parameters_.layer : 0) /
+        run.parallel.tensor_ranks();
     const double layer_backward = work.layer.backward + add_seconds(run, layer_parameters, rates_);
     for (std::size_t at = 0; at < layers.size(); ++at) {
         auto& slots = stages[spec::stage_of(static_cast<int>(at), run.parallel)];

@@ -71,13 +71,16 @@ class Lister {
     }
 
     void add_stages(int ranks, int tensor) {
-        const int first = space_.pipeline ? 1 : spec_.parallel.stages;
-        const int last = space_.pipeline ? ranks / tensor : first;
+        const auto& parallel = spec_.parallel;
+        const int tensor_ranks = tensor * parallel.tensor_rows;
+        const int first = space_.pipeline ? 1 : parallel.stages;
+        const int last = space_.pipeline ? ranks / tensor_ranks : first;
         for (int stages = first; stages <= last; ++stages) {
-            const int data = ranks / (tensor * stages);
-            const bool is_whole = ranks % (tensor * stages) == 0 && data % spec_.parallel.context == 0;
+            const int data = ranks / (tensor_ranks * stages);
+            const bool is_whole = ranks % (tensor_ranks * stages) == 0 &&
+                                  data % (parallel.context * parallel.tensor_depth) == 0;
             const bool has_sum_groups = space_.sum_group == 0 || data % space_.sum_group == 0;
-            if (is_whole && has_sum_groups && (space_.data || data == spec_.parallel.data)) {
+            if (is_whole && has_sum_groups && (space_.data || data == parallel.data)) {
                 add_spans({.tensor = tensor, .stages = stages, .data = data});
             }
         }
@@ -106,7 +109,8 @@ class Lister {
         const auto& train = spec_.train;
         for (const auto sequences : powers_of_two(space_.micro_batch, train.micro_batch, max_micro_batch)) {
             choice.micro_batch = sequences;
-            const auto of_a_pass = choice.micro_batch * (choice.data / spec_.parallel.context);
+            const auto of_a_pass =
+                choice.micro_batch * (choice.data / spec_.parallel.context) * spec_.parallel.tensor_rows;
             const auto layers = (spec_.model.layers + choice.stages - 1) / choice.stages;
             if (train.global_batch % of_a_pass == 0 &&
                 layers * (train.global_batch / of_a_pass) <= max_layer_passes) {
@@ -267,17 +271,22 @@ std::vector<std::string> override_list(const LayoutChoice& choice,
                                        const spec::RunSpec& spec,
                                        const spec::LayoutSpace& space,
                                        bool gathers_each_pass) {
-    std::vector<std::string> list{
-        fmt::format("parallel.tensor={}", choice.tensor),
-        fmt::format("parallel.sequence={}", spec::can_share_tokens(spec, choice.tensor)),
+    std::vector<std::string> list;
+    if (!spec.parallel.has_grid()) {  // a grid stays
+        list = {fmt::format("parallel.tensor={}", choice.tensor),
+                fmt::format("parallel.sequence={}", spec::can_share_tokens(spec, choice.tensor))};
+    }
+    const auto sequence_ranks = spec.parallel.context * spec.parallel.tensor_depth;
+    const std::vector<std::string> others{
         choice.chunks > 1 ? fmt::format("parallel.pipeline={{stages: {}, chunks_per_stage: {}, "
                                         "schedule: interleaved}}",
                                         choice.stages, choice.chunks)
                           : fmt::format("parallel.pipeline={{stages: {}}}", choice.stages),
-        fmt::format("parallel.data={}", choice.data / spec.parallel.context),
+        fmt::format("parallel.data={}", choice.data / sequence_ranks),
         sharding_override(with_layout(spec, choice, space), gathers_each_pass),
         fmt::format("train.micro_batch={}", choice.micro_batch),
         fmt::format("recompute={{kind: {}}}", spec::keyword_of(choice.recompute))};
+    list.insert(list.end(), others.begin(), others.end());
     return list;
 }
 

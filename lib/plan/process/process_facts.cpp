@@ -49,9 +49,7 @@ std::vector<std::int64_t> saved_extents(const schedule::ModelLayout& model,
     auto extents = layout::local_extents(parameter, model.tensor());
     if (parameter.valid_rows >= 0) {
         const auto rows = extents.front();
-        const auto before = parameter.tensor_dim == 0
-                                ? rows * layout::slice_of(parameter, model.tensor(), model.tensor_rank)
-                                : 0;
+        const auto before = layout::local_begin(parameter, model.tensor(), model.tensor_position()).front();
         extents.front() = std::clamp<std::int64_t>(parameter.valid_rows - before, 0, rows);
     }
     return extents;
@@ -87,11 +85,11 @@ std::int64_t pieces_of_a_kind(const schedule::ModelLayout& model) {
     std::int64_t pieces = 0;
     for (const auto unit : model.units) {
         for (const auto& parameter : model.table.units[unit].parameters) {
-            pieces += model.tensor() / layout::ranks_per_slice(parameter, model.tensor());
+            pieces += model.tensor() * model.tensor_rows() / model.slice_holders(parameter);
         }
         const auto cuts = std::min<std::int64_t>(model.spans.data - 1,
                                                  model.flats[unit].elements() / layout::FlatLayout::block);
-        pieces += boxes_of_a_cut * model.tensor() * cuts;
+        pieces += boxes_of_a_cut * model.tensor() * model.tensor_rows() * cuts;
     }
     return pieces * model.mesh.degree(spec::Axis::pipeline);
 }

@@ -100,12 +100,11 @@ std::vector<BandwidthRow> bandwidths(const spec::RunSpec& spec, const spec::Mach
 WorkingMemory working_memory(const spec::RunSpec& spec) {
     WorkingMemory max;
     const auto width = spec::element_bytes(spec.precision.compute);
-    const int tensor = spec.parallel.tensor;
-    const bool sequence = spec.parallel.sequence;
+    const auto split = layout::split_of(spec.parallel);
     // Products have the same extents in all layers.
-    for (const auto& unit : {layout::embedding_unit(spec.model, tensor, sequence),
-                             layout::layer_unit(spec.model, 0, tensor, sequence),
-                             layout::head_unit(spec.model, tensor, sequence)}) {
+    for (const auto& unit :
+         {layout::embedding_unit(spec.model, split), layout::layer_unit(spec.model, 0, split),
+          layout::head_unit(spec.model, split)}) {
         for (const auto& phase : unit.phases) {
             const auto bytes = 2 * width * phase.in * phase.out;
             if (bytes > max.model_state) {

@@ -95,8 +95,9 @@ std::optional<DeckEdit> with_axes(const spec::RunSpec& spec, int tensor, int sta
     auto& train = made.spec.train;
     const int times = tensor * stages;
     const bool allows_stages = spec.train.accumulate == spec::AccumulationOrder::by_micro_batch;
-    if (parallel.data % (times * parallel.context) != 0 || spec.sharding.secondary > 0 ||
-        (stages > 1 && !allows_stages)) {
+    const int sharers = parallel.context * parallel.tensor_depth;
+    if (parallel.data % (times * sharers) != 0 || (tensor > 1 && parallel.has_grid()) ||
+        spec.sharding.secondary > 0 || (stages > 1 && !allows_stages)) {
         return std::nullopt;
     }
     parallel.data /= times;
@@ -124,7 +125,7 @@ std::optional<DeckEdit> with_axes(const spec::RunSpec& spec, int tensor, int sta
                                           ? fmt::format(", chunks_per_stage: {}", parallel.chunks_per_stage)
                                           : "");
     }
-    made.overrides += fmt::format(" parallel.data={}", parallel.sequence_groups());
+    made.overrides += fmt::format(" parallel.data={}", parallel.data_degree());
     const auto layers = (spec.model.layers + parallel.stages - 1) / parallel.stages;
     if (!cut_over(made, spec.parallel.data) || layers * train.micro_batches > max_layer_passes) {
         return std::nullopt;

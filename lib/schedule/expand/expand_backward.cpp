@@ -185,6 +185,10 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
         }
         return;
     }
+    if (described.is_of_grid) {
+        backward_grid(unit, phase, microbatch);
+        return;
+    }
     if (described.kind == PhaseKind::linear) {
         backward_linear(unit, phase, microbatch);
         return;
@@ -192,9 +196,18 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
     const auto d_y = d_output(unit, phase, microbatch);
     auto op = compute_op(unit, phase, microbatch, Direction::backward);
     op.reads.push_back(whole(program, d_y.buffer, Role::d_output));
-    const bool is_norm = described.kind == PhaseKind::norm || described.kind == PhaseKind::residual_norm;
+    const bool is_split_norm = described.kind == PhaseKind::split_norm;
+    const bool is_norm =
+        described.kind == PhaseKind::norm || described.kind == PhaseKind::residual_norm || is_split_norm;
+    const bool adds_to_stream = is_norm || described.kind == PhaseKind::row_sums;
     const bool has_branch = described.reads.size() > 1 && described.reads[1].role == Role::branch;
     BufferId d_x = -1;
+    const auto known = adds_to_stream ? gradients_.find({microbatch, unit, described.reads.front().value})
+                                      : gradients_.end();
+    // The gradient of a branch is complete: only the parts of its norm add to it.
+    const bool is_stream = known != gradients_.end()
+                               ? known->second.is_stream
+                               : adds_to_stream && described.reads.front().value == unit_of(unit).input;
     switch (described.gradient) {
         case GradientRule::fresh:
             d_x = gradient_buffer(unit, described.reads.front().value, described.reads.front().wanted,
@@ -240,7 +253,7 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
         d_branch = gradient_buffer(unit, described.reads[1].value, described.reads[1].wanted, microbatch);
         op.writes.push_back(whole(program, d_branch, Role::d_branch));
     }
-    if (is_whole_norm && model_.passes_gradient_on(unit, phase)) {
+    if ((is_whole_norm || is_split_norm) && model_.passes_gradient_on(unit, phase)) {
         const auto& sums = described.reads[1];
         const auto placement = unit_of(unit).values[sums.value].placement;
         const BufferId d_sums = gradient_buffer(unit, sums.value, placement, microbatch);
@@ -258,15 +271,13 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
         // All ranks of a sum use its whole gradient.
         const auto wanted = described.reads[1].wanted;
         const auto placement = wanted == Placement::partial ? Placement::replicated : wanted;
-        const bool is_stream = described.gradient != GradientRule::pass_through || d_y.is_stream;
-        gradients_[{microbatch, unit, described.reads[0].value}] = {d_x, placement, is_stream};
+        const bool is_sum = described.gradient != GradientRule::pass_through || d_y.is_stream;
+        gradients_[{microbatch, unit, described.reads[0].value}] = {d_x, placement, is_sum};
         gradients_[{microbatch, unit, described.reads[1].value}] = {d_branch, placement,
-                                                                    is_stream && d_branch == d_x};
-    } else if (is_norm) {
-        const int x = described.reads[0].value;
-        // The gradient of a branch is complete: no other phase adds to it.
-        const bool is_stream = x == unit_of(unit).input;
-        gradients_[{microbatch, unit, x}] = {d_x, described.reads[0].wanted, is_stream};
+                                                                    is_sum && d_branch == d_x};
+    } else if (adds_to_stream) {
+        gradients_[{microbatch, unit, described.reads[0].value}] = {d_x, described.reads[0].wanted,
+                                                                    is_stream};
     } else if (d_x >= 0) {
         leave_gradient(unit, phase, microbatch, whole_gradient(unit, phase, microbatch, d_x));
     }

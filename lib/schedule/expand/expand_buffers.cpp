@@ -56,7 +56,9 @@ BufferId PhaseWriter::boundary_buffer(const std::string& name, int microbatch) {
     Buffer buffer;
     buffer.name = name;
     buffer.type = spec_.precision.compute;
-    buffer.bytes = rows(outside_) * spec_.model.hidden * model_.element_bytes;
+    const auto width =
+        outside_ == Placement::split_width ? spec_.model.hidden / model_.tensor() : spec_.model.hidden;
+    buffer.bytes = rows(outside_) * width * model_.element_bytes;
     buffer.consumer = MemoryCategory::activations;
     buffer.microbatch = microbatch;
     buffer.is_replicated = model_.tensor() > 1 && outside_ == Placement::replicated;
@@ -142,9 +144,15 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
                        ? workspaces.attention_backward(layout::attention_sizes(spec_))
                        : workspaces.attention_forward(layout::attention_sizes(spec_));
         }
+        case PhaseKind::logits:  // for others, see expand_head.cpp
+            return phase.is_of_grid ? workspaces_->linear(model_.tokens, phase.in, phase.out) : 0;
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
             return direction == Direction::backward ? workspaces_->column_sum(spec_.model.hidden) : 0;
+        case PhaseKind::split_norm:
+            return direction == Direction::backward
+                       ? workspaces_->column_sum(spec_.model.hidden / model_.tensor())
+                       : 0;
         case PhaseKind::head_norm:
             return direction == Direction::backward ? workspaces_->column_sum(spec_.model.head_dim) : 0;
         case PhaseKind::whole_norm: {
@@ -154,6 +162,7 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
                        ? workspaces_->column_sum((heads + kv_heads) * spec_.model.head_dim)
                        : 0;
         }
+        case PhaseKind::row_sums:
         case PhaseKind::square_sum:
         case PhaseKind::embedding:
         case PhaseKind::rope:
@@ -162,7 +171,6 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
         case PhaseKind::swiglu:
         case PhaseKind::geglu:
         case PhaseKind::residual:
-        case PhaseKind::logits:  // see expand_head.cpp
         case PhaseKind::loss:
             return 0;
     }

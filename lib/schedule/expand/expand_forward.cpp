@@ -39,6 +39,10 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
         }
         return;
     }
+    if (described.is_of_grid) {
+        forward_grid(unit, phase, microbatch);
+        return;
+    }
     auto& program = draft_.program;
     auto op = compute_op(unit, phase, microbatch, Direction::forward);
     for (const auto& use : described.reads) {
@@ -68,6 +72,8 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
             }
             break;
         case PhaseKind::norm:
+        case PhaseKind::row_sums:
+        case PhaseKind::split_norm:
         case PhaseKind::residual_norm:
         case PhaseKind::head_norm:
         case PhaseKind::square_sum:

@@ -164,10 +164,9 @@ void PhaseWriter::backward_of_logits(UnitId unit,
     }
 }
 
-void PhaseWriter::logits_block(
-    UnitId unit, int mb, std::int64_t begin, std::int64_t end, const PackedHead& packed, BufferId d_h) {
+void PhaseWriter::losses_of_logits(
+    UnitId unit, int mb, std::int64_t begin, std::int64_t end, BufferId logits) {
     auto& program = draft_.program;
-    const BufferId logits = logits_of_rows(unit, mb, begin, end, packed, Direction::forward);
     const bool trains = program.variant == Variant::train;
     auto loss = loss_op(unit, mb, begin, end, logits);
     if (model_.tensor() > 1) {
@@ -186,7 +185,13 @@ void PhaseWriter::logits_block(
     if (!loss.writes.empty()) {
         add(std::move(loss));
     }
-    if (trains) {
+}
+
+void PhaseWriter::logits_block(
+    UnitId unit, int mb, std::int64_t begin, std::int64_t end, const PackedHead& packed, BufferId d_h) {
+    const BufferId logits = logits_of_rows(unit, mb, begin, end, packed, Direction::forward);
+    losses_of_logits(unit, mb, begin, end, logits);
+    if (draft_.program.variant == Variant::train) {
         backward_of_logits(unit, mb, begin, end, logits, packed, d_h);
     }
 }
@@ -204,6 +209,9 @@ BufferId PhaseWriter::head(UnitId unit, int mb, BufferId input) {
     use_value(unit, use, mb, Direction::forward);
 
     const bool passes_on = trains && model_.passes_gradient_on(unit, logits_phase);
+    if (model_.has_grid()) {
+        return input_gradient_of_head(unit, mb, grid_head(unit, logits_phase, mb, passes_on));
+    }
     if (model_.tiling(unit).cuts(logits_phase)) {
         const BufferId d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : BufferId{};
         head_tiles(unit, mb, use_value(unit, use, mb, Direction::forward), d_h);

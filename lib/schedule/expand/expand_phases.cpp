@@ -68,8 +68,9 @@ PhaseWriter::PhaseWriter(const spec::RunSpec& spec,
       workspaces_{layout::make_workspaces(spec, variant == Variant::train)},
       windowed_workspaces_{layout::make_workspaces(
           spec, variant == Variant::train, layout::reached_window(spec.model.window, spec.data.seq))},
-      outside_{spec.parallel.sequence && model.tensor() > 1 ? Placement::split_tokens
-                                                            : Placement::replicated} {
+      outside_{model.has_grid()                               ? Placement::split_width
+               : spec.parallel.sequence && model.tensor() > 1 ? Placement::split_tokens
+                                                              : Placement::replicated} {
     auto& program = draft_.program;
     program.variant = variant;
     program.cached = cached;

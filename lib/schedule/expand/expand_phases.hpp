@@ -21,6 +21,15 @@ struct PlacedValue {
     bool is_stream = false;  ///< gradient of the residual stream, to which later ops add
 };
 
+/// Block of a product or lookup of a grid of tensor ranks.
+struct GridBlock {
+    UnitId unit = -1;
+    int phase = -1;
+    int microbatch = -1;
+    Direction direction = Direction::none;
+    int number = 0;  ///< from 0: of the rows of the weight
+};
+
 /// Appends the ops of single phases and micro-batches to a draft.
 class PhaseWriter {
   public:
@@ -131,6 +140,24 @@ class PhaseWriter {
     void backward_tiles(UnitId unit, int phase, int microbatch);
     void backward_lookup_tiles(UnitId unit, int phase, int microbatch);
 
+    // expand_grid.cpp: phases of a grid of tensor ranks
+    void forward_grid(UnitId unit, int phase, int microbatch);
+    void backward_grid(UnitId unit, int phase, int microbatch);
+    BufferId grid_head(UnitId unit, int phase, int microbatch, bool passes_on);
+    void grid_product(UnitId unit, int phase, int microbatch, BufferId x, BufferId y);
+    void grid_gradients(UnitId unit, int phase, int microbatch, BufferId d_y, BufferId x, BufferId d_x);
+    void grid_lookup(UnitId unit, int phase, int microbatch, BufferId x);
+    void grid_lookup_gradients(UnitId unit, int phase, int microbatch, BufferId d_x);
+    Op block_op(const GridBlock& block) const;
+    void set_table_rows(Op& op, int block) const;
+    Op grid_op(
+        OpKind kind, const GridBlock& block, spec::Axis axis, int root, std::int64_t bytes, spec::DType type);
+    BufferId broadcast(const GridBlock& block, spec::Axis axis, int root, Operand source, std::int64_t bytes);
+    BufferId broadcast_weight(const GridBlock& block, Role role);
+    void reduce_in_place(const GridBlock& block, spec::Axis axis, int root, BufferId summand, BufferId named);
+    void add_block(const GridBlock& block, Role role, BufferId summand);
+    BufferId gradient_block(Op& op, const GridBlock& block, Role role);
+
     // expand_tensor.cpp
     int convert(BufferId buffer,
                 layout::Placement from,
@@ -164,6 +191,8 @@ class PhaseWriter {
                             BufferId d_logits,
                             const PackedHead& packed,
                             BufferId d_h);
+    /// Adds the ops of the losses of rows [begin, end) and, in training, of their gradient.
+    void losses_of_logits(UnitId unit, int microbatch, std::int64_t begin, std::int64_t end, BufferId logits);
     void logits_block(UnitId unit,
                       int microbatch,
                       std::int64_t begin,

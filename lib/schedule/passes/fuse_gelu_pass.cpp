@@ -49,11 +49,11 @@ class Fusion {
         return op.kind == OpKind::compute && op.phase >= 0 && phase_of(op).kind == PhaseKind::gelu;
     }
 
-    /// True if `op` is an untiled product of the same pass as `gelu`.
+    /// True if `op` is an untiled product of the same pass as `gelu`, and not a block of a grid's product.
     bool is_product(const Op& op, const Op& gelu) const {
         return op.kind == OpKind::compute && op.unit == gelu.unit && op.microbatch == gelu.microbatch &&
                phase_of(op).kind == PhaseKind::linear && phase_of(op).adapters.empty() &&
-               op.column_end == 0 && op.segment == gelu.segment;
+               !phase_of(op).is_of_grid && op.column_end == 0 && op.segment == gelu.segment;
     }
 
     bool merge(const Op& gelu, std::vector<Op>& before) const {

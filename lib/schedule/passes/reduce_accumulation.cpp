@@ -60,6 +60,14 @@ std::vector<layout::ElementRange> without_gradient(const GradientRanges& ranges,
 }
 
 void GradientsWritten::meet(const Program& program, Op& op, std::vector<Op>& before) {
+    if (op.kind == OpKind::add) {
+        const auto& sum = op.writes.front();
+        op.accumulate = !written_.insert({sum.buffer, sum.runs.front().offset}).second;
+        if (op.accumulate) {
+            op.reads.push_back(sum);
+        }
+        return;
+    }
     if (op.kind != OpKind::compute) {
         return;
     }

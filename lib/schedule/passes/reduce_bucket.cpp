@@ -174,8 +174,11 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
         }
     }
     for (const auto& [members, ranges] : summands) {
-        const bool is_whole = std::ssize(members) == model_.tensor();
-        sum_ranges(out, bucket, is_whole ? "tensor" : "shared heads", members, ranges);
+        const auto size = std::ssize(members);
+        const char* name = model_.has_grid() ? size == model_.tensor_rows() ? "tensor column" : "tensor grid"
+                           : size == model_.tensor() ? "tensor"
+                                                     : "shared heads";
+        sum_ranges(out, bucket, name, members, ranges);
     }
     const int last = model_.head_stage;
     if (last > 0) {

@@ -68,7 +68,7 @@ std::uint64_t ExpectedResults::initial_term(int rank, UnitId unit, int parameter
         return Terms::zero;
     }
     auto term = simulation::mixed(static_cast<std::uint64_t>(unit), static_cast<std::uint64_t>(parameter));
-    if (described(rank, unit, parameter).tensor_dim >= 0) {
+    if (described(rank, unit, parameter).tensor_dim >= 0) {  // also that of a grid's blocks
         term = simulation::mixed(term, static_cast<std::uint64_t>(slice(rank, unit, parameter)) + 1);
     }
     return term;
@@ -79,8 +79,10 @@ const layout::Parameter& ExpectedResults::described(int rank, UnitId unit, int p
 }
 
 int ExpectedResults::slice(int rank, UnitId unit, int parameter) const {
-    return layout::slice_of(described(rank, unit, parameter), layout(rank).tensor(),
-                            layout(rank).tensor_rank);
+    const auto& sliced = described(rank, unit, parameter);
+    const auto& model = layout(rank);
+    const int row = sliced.row_slices > 1 ? model.tensor_row : 0;
+    return row * model.tensor() + layout::slice_of(sliced, model.tensor(), model.tensor_rank);
 }
 
 std::int64_t ExpectedResults::holders_key(int rank, UnitId unit, int parameter) const {
@@ -110,8 +112,8 @@ std::string ExpectedResults::missing_or_twice(
     const auto& summed = described(rank, unit, parameter);
     const int tensor_ranks =
         summed.gradient_is_partial ? layout::ranks_per_slice(summed, layout(rank).tensor()) : 1;
-    // By (data rank, tensor rank, micro-batch, unit, phase): the rows that are summed.
-    using Summand = std::tuple<int, int, int, int, int>;
+    // By (data rank, tensor row, tensor rank, micro-batch, unit, phase): the rows that are summed.
+    using Summand = std::tuple<int, int, int, int, int, int>;
     std::map<Summand, std::vector<std::pair<std::int64_t, std::int64_t>>> rows;
     for (const auto& leaf : leaves) {
         if (leaf.step != step) {
@@ -123,12 +125,13 @@ std::string ExpectedResults::missing_or_twice(
             return "a summand of another slice is in the sum";
         }
         const auto& from = layout(leaf.rank);
-        rows[{from.data_rank, tensor_ranks > 1 ? from.tensor_rank : 0, leaf.microbatch, leaf.unit,
-              leaf.phase}]
+        rows[{from.data_rank, from.tensor_row, tensor_ranks > 1 ? from.tensor_rank : 0, leaf.microbatch,
+              leaf.unit, leaf.phase}]
             .emplace_back(leaf.row_begin, leaf.row_end);
     }
     const auto expected_uses = uses(unit, parameter);
     const auto expected = static_cast<std::size_t>(spec_.parallel.data) *
+                          static_cast<std::size_t>(spec_.parallel.tensor_rows) *
                           static_cast<std::size_t>(tensor_ranks) *
                           static_cast<std::size_t>(spec_.train.micro_batches) * expected_uses.size();
     if (rows.size() != expected) {
@@ -142,14 +145,14 @@ std::string ExpectedResults::missing_or_twice(
             if (begin != row) {
                 return "rows from " + std::to_string(std::min(row, begin)) + " on of data rank " +
                        std::to_string(std::get<0>(slot)) + ", micro-batch " +
-                       std::to_string(std::get<2>(slot)) +
+                       std::to_string(std::get<3>(slot)) +
                        (begin < row ? " are summed twice" : " are missing");
             }
             row = end;
         }
         if (row != blocks.back().second || (blocks.size() > 1 && row == 0)) {
             return "a contribution of data rank " + std::to_string(std::get<0>(slot)) + ", micro-batch " +
-                   std::to_string(std::get<2>(slot)) + " is summed twice";
+                   std::to_string(std::get<3>(slot)) + " is summed twice";
         }
     }
     return {};
@@ -160,13 +163,26 @@ std::uint64_t ExpectedResults::kept(std::uint64_t term, Terms& terms) const {
     return spec_.precision.gradient == spec::DType::f32 ? term : terms.rounded(term);
 }
 
-std::uint64_t ExpectedResults::over_data_axis(const Summands& summands, Terms& terms) const {
+std::uint64_t ExpectedResults::over_data_axis(const Summands& summands,
+                                              bool sums_blocks,
+                                              Terms& terms) const {
     const auto data_rank = [&](const Leaf& leaf) { return layout(leaf.rank).data_rank; };
     const auto microbatch = [](const Leaf& leaf) { return leaf.microbatch; };
+    // The rows of a grid sum the gradient of a product before it is added to those of others.
+    using Product = std::tuple<int, UnitId, int>;
     const auto of_rank = [&](const Summands& mine) {
+        std::vector<std::pair<Product, std::vector<std::uint64_t>>> products;
+        for (const auto& [leaf, term] : mine) {
+            const Product product{leaf.microbatch, leaf.unit, leaf.phase};
+            const bool joins = sums_blocks && !products.empty() && products.back().first == product;
+            if (!joins) {
+                products.push_back({product, {}});
+            }
+            products.back().second.push_back(term);
+        }
         std::vector<std::uint64_t> all;
-        for (const auto& summand : mine) {
-            all.push_back(summand.second);
+        for (const auto& [product, summands_of_rows] : products) {
+            all.push_back(terms.sum(summands_of_rows));
         }
         return left_fold(all, terms);
     };
@@ -213,14 +229,17 @@ std::uint64_t ExpectedResults::over_data_axis(const Summands& summands, Terms& t
 std::uint64_t ExpectedResults::in_order_of_plan(const Summands& summands,
                                                 bool over_tensor,
                                                 Terms& terms) const {
-    // From the outer level to the inner: stages that share a table, tensor axis, data axis.
+    // From the outer level to the inner: stages that share a table, tensor ranks, data axis.
     const std::vector<std::function<int(const Leaf&)>> levels{
         [&](const Leaf& leaf) { return layout(leaf.rank).stage; },
-        [&](const Leaf& leaf) { return over_tensor ? layout(leaf.rank).tensor_rank : 0; }};
+        [&](const Leaf& leaf) {
+            const auto& from = layout(leaf.rank);
+            return over_tensor ? from.tensor_row * from.tensor() + from.tensor_rank : 0;
+        }};
     const std::function<std::uint64_t(const Summands&, std::size_t)> total = [&](const Summands& some,
                                                                                  std::size_t level) {
         if (level == levels.size()) {
-            return over_data_axis(some, terms);
+            return over_data_axis(some, spec_.parallel.has_grid() && !over_tensor, terms);
         }
         std::vector<std::uint64_t> sums;
         for (const auto& [slot, all] : grouped(some, levels[level])) {

@@ -7,9 +7,9 @@ std::int64_t pipeline_bytes_by_formula(const spec::RunSpec& spec, const ModelLay
         return 0;
     }
     const auto tensor = model.tensor();
-    const auto elements =
-        model.tokens * spec.model.hidden / (spec.parallel.sequence && tensor > 1 ? tensor : 1);
-    const bool is_cut = tensor > 1 && !spec.parallel.sequence;
+    const bool is_divided = tensor > 1 && (spec.parallel.sequence || model.has_grid());
+    const auto elements = model.tokens * spec.model.hidden / (is_divided ? tensor : 1);
+    const bool is_cut = tensor > 1 && !is_divided;
     const auto all = elements * model.element_bytes;
     const auto sent = is_cut ? all / tensor : all;
     const auto gathered = is_cut ? all - all / tensor : 0;

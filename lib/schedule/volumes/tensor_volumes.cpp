@@ -4,6 +4,7 @@
 
 #include "base/contract.hpp"
 #include "schedule/buffer.hpp"
+#include "schedule/volumes/grid_volumes.hpp"
 #include "schedule/volumes/tensor_collectives.hpp"
 
 namespace ziggurat::schedule {
@@ -43,6 +44,9 @@ TensorSums tensor_sums(const spec::RunSpec& spec, const ModelLayout& model) {
 }
 
 std::int64_t tensor_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
+    if (model.has_grid()) {
+        return grid_bytes_by_formula(spec, model);
+    }
     const std::int64_t ranks = model.tensor();
     const auto activation = model.tokens * spec.model.hidden * model.element_bytes;
     const auto statistics = has_head(model) ? model.tokens * loss_statistics_bytes * (ranks - 1) : 0;
@@ -63,7 +67,7 @@ double gradient_sum_bytes_by_formula(const spec::RunSpec& spec, const ModelLayou
         const auto piece = model.shards[unit].shard(model.spans.data, model.data_rank);
         const auto& parameters = model.table.units[unit].parameters;
         for (std::size_t p = 0; p < parameters.size(); ++p) {
-            const auto holders = static_cast<double>(layout::ranks_per_slice(parameters[p], model.tensor()));
+            const auto holders = static_cast<double>(model.slice_holders(parameters[p]));
             if (parameters[p].gradient_is_partial && parameters[p].is_trained) {
                 const auto range = model.flats[unit].parameter(static_cast<int>(p));
                 elements += static_cast<double>(size(piece, range)) * 2 * (1 - 1 / holders);

@@ -51,7 +51,7 @@ std::string layout_line(const spec::RunSpec& spec) {
     return fmt::format(
         "{} rank{} = tensor {} x context {} x data {} x pipeline {}{}{}; sharded over ranks: parameters {}, "
         "gradients {}, optimizer {}{}; recompute {}",
-        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.sequence_groups(), p.stages,
+        p.ranks, p.ranks == 1 ? "" : "s", p.tensor_degree(), p.context, p.data_degree(), p.stages,
         layout::describe_axes(p), nodes, spec.sharding.parameters, spec.sharding.gradients,
         spec.sharding.optimizer, again, spec::recomputation_text(spec.recompute));
 }

@@ -28,14 +28,10 @@ std::vector<std::int64_t> shape_of(const layout::Parameter& parameter) {
 /// Returns the box of the tensor that a tensor-parallel rank holds, without padding rows.
 ///
 /// Padding rows are the last rows, so the box is at the start of the parameter's flat range.
-Box window_of(const layout::Parameter& parameter, int tensor, int tensor_rank) {
+Box window_of(const layout::Parameter& parameter, int tensor, layout::TensorPosition position) {
     Box window;
     window.extent = layout::local_extents(parameter, tensor);
-    window.begin.assign(window.extent.size(), 0);
-    if (parameter.tensor_dim >= 0) {
-        const std::size_t dim = parameter.tensor_dim;
-        window.begin[dim] = layout::slice_of(parameter, tensor, tensor_rank) * window.extent[dim];
-    }
+    window.begin = layout::local_begin(parameter, tensor, position);
     if (parameter.valid_rows >= 0) {
         window.extent.front() =
             std::clamp<std::int64_t>(parameter.valid_rows - window.begin.front(), 0, window.extent.front());
@@ -53,7 +49,7 @@ void add_pieces(const schedule::ModelLayout& model,
     const auto& buffer = program.buffers[buffer_index];
     const auto& parameter = model.table.units[buffer.unit].parameters[parameter_index];
     const auto placed = model.flats[buffer.unit].parameter(parameter_index);
-    const Box window = window_of(parameter, model.tensor(), model.tensor_rank);
+    const Box window = window_of(parameter, model.tensor(), model.tensor_position());
     const auto first = std::max(range.begin, placed.begin);
     const auto last = std::min(range.end, placed.begin + window.elements());
     if (first >= last) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
+#include <map>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -125,7 +125,7 @@ std::vector<CommonRun> runs_of_slices(const StateView& state,
             const auto placed = model.flats[unit].parameter(p);
             const ElementRange part{std::max(elements.begin, placed.begin),
                                     std::min(elements.end, placed.end)};
-            if (part.begin < part.end && layout::ranks_per_slice(parameter, model.tensor()) == holders) {
+            if (part.begin < part.end && model.slice_holders(parameter) == holders) {
                 runs.push_back({index, part});
             }
         }
@@ -155,17 +155,15 @@ void replicate_slices(const comm::Context& world,
         });
     }
 
-    std::set<int> degrees;
+    std::map<int, int> first_of_holders;  // by their number
     for (const auto& unit : model.table.units) {
         for (const auto& parameter : unit.parameters) {
-            degrees.insert(layout::ranks_per_slice(parameter, model.tensor()));
+            first_of_holders[model.slice_holders(parameter)] = model.slice_members(parameter).front();
         }
     }
-    degrees.erase(1);
-    for (const int holders : degrees) {
-        const int first = model.tensor_rank / holders * holders;
-        const auto group = world.group().split(model.mesh.neighbour(spec::Axis::tensor, model.rank, first),
-                                               model.tensor_rank);
+    first_of_holders.erase(1);
+    for (const auto& [holders, first] : first_of_holders) {
+        const auto group = world.group().split(first, model.rank);
         ZG_ENSURES(group.size() == holders);
         pass_on(world, group, state, runs_of_slices(state, saved, holders));
     }

@@ -22,7 +22,7 @@ std::string layout_line(const spec::RunSpec& spec) {
     return fmt::format(
         "{} rank{}: tensor {}, context {}, data {}, pipeline {}; spans {} (parameters), {} (gradients), "
         "{} (optimizer)",
-        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.sequence_groups(), p.stages,
+        p.ranks, p.ranks == 1 ? "" : "s", p.tensor_degree(), p.context, p.data_degree(), p.stages,
         spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer);
 }
 

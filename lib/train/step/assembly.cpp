@@ -62,7 +62,7 @@ comm::Context Assembly::world() const {
 
 void Assembly::set_initial_values(state::RandomTensors drawn) {
     state::set_initial_values(parts_->spec, parts_->model.table, parts_->train, parts_->devices.host,
-                              parts_->model.tensor_rank, parts_->memory, drawn);
+                              parts_->model.tensor_position(), parts_->memory, drawn);
 }
 
 bool Assembly::computes_late() const {

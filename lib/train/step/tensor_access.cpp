@@ -75,13 +75,13 @@ TensorAccess::FoundTensor TensorAccess::find(const std::string& name) const {
         const bool is_cut_by_columns = at->tensor_dim > 0;
         found.rows_apart = is_cut_by_columns ? at->extents.back() : found.range.size();
         found.row_elements = is_cut_by_columns ? slice.back() : found.range.size();
-        if (at->tensor_dim >= 0) {
-            found.first = layout::slice_of(*at, model_.tensor(), model_.tensor_rank) * found.row_elements;
+        const auto begin = layout::local_begin(*at, model_.tensor(), model_.tensor_position());
+        for (std::size_t dim = 0; dim < begin.size(); ++dim) {
+            found.first = found.first * at->extents[dim] + begin[dim];
         }
-        const auto valid = std::clamp<std::int64_t>(found.elements - found.first, 0, found.range.size());
         if (at->valid_rows >= 0) {
-            ZG_EXPECTS(!is_cut_by_columns);
-            found.range.end = found.range.begin + valid;
+            const auto valid = std::clamp<std::int64_t>(at->valid_rows - begin.front(), 0, slice.front());
+            found.range.end = found.range.begin + found.range.size() / slice.front() * valid;
         }
         return found;
     }

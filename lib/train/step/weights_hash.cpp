@@ -28,22 +28,25 @@ std::uint64_t hash_of(std::uint64_t position, std::uint32_t bits) {
 
 /// Mapping from elements of a tensor rank's slice to elements of the whole tensor, in row-major order.
 ///
-/// The slice has `run` elements of each `whole_run` elements of the tensor, from `offset` on.
+/// The slice has `run` elements of each `whole_run` elements of the tensor, from `offset` on. `offset` is
+/// that of a slice of rows too.
 struct SlicePositions {
     std::int64_t run = 1;
     std::int64_t whole_run = 1;
     std::int64_t offset = 0;
     std::int64_t end = 0;  ///< number of elements of the tensor before the padding rows
 
-    SlicePositions(const layout::Parameter& parameter, int tensor, int tensor_rank) {
+    SlicePositions(const layout::Parameter& parameter, int tensor, layout::TensorPosition position) {
         const auto local = layout::local_extents(parameter, tensor);
+        const auto begin = layout::local_begin(parameter, tensor, position);
         const std::size_t first = std::max(parameter.tensor_dim, 0);
         for (auto dim = first; dim < local.size(); ++dim) {
             run *= local[dim];
             whole_run *= parameter.extents[dim];
         }
-        if (parameter.tensor_dim >= 0) {
-            offset = layout::slice_of(parameter, tensor, tensor_rank) * run;
+        // Position of the slice's first element in the tensor.
+        for (std::size_t dim = 0; dim < local.size(); ++dim) {
+            offset = offset * parameter.extents[dim] + begin[dim];
         }
         end = parameter.valid_rows >= 0 ? parameter.valid_rows : parameter.extents.front();
         for (std::size_t dim = 1; dim < parameter.extents.size(); ++dim) {
@@ -119,7 +122,7 @@ std::uint64_t weights_hash(const comm::Context& world,
             const auto first = std::max(saved.elements.begin, placed.begin);
             const auto last = std::min(saved.elements.end, placed.end);
             if (first < last && model.counts(buffer.unit, p)) {
-                sum += hash_of(buffer, memory, {parameter, model.tensor(), model.tensor_rank},
+                sum += hash_of(buffer, memory, {parameter, model.tensor(), model.tensor_position()},
                                XXH3_64bits(parameter.name.data(), parameter.name.size()), placed.begin,
                                first - placed.begin, last - placed.begin);
             }

@@ -35,25 +35,29 @@ struct Layout {
     bool is_async = true;
     int tensor = 1, stages = 1, chunks = 1;
     bool has_sequence = false;
+    int rows = 1;  ///< rows of a grid of tensor ranks; `tensor` is then its columns
 
-    int ranks() const { return data * tensor * stages; }
+    int ranks() const { return data * tensor * rows * stages; }
     std::string text() const {
         return "data " + std::to_string(data) + " x tensor " + std::to_string(tensor) +
-               (has_sequence ? " with sequence" : "") + " x stages " + std::to_string(stages) + " of " +
-               std::to_string(chunks) + " chunks, spans " + std::to_string(parameters) + " " +
-               std::to_string(gradients) + " " + std::to_string(optimizer) + ", micro-batch " +
-               std::to_string(micro_batch) + (is_async ? ", async" : ", sync");
+               (has_sequence ? " with sequence" : "") + (rows > 1 ? " squared" : "") + " x stages " +
+               std::to_string(stages) + " of " + std::to_string(chunks) + " chunks, spans " +
+               std::to_string(parameters) + " " + std::to_string(gradients) + " " +
+               std::to_string(optimizer) + ", micro-batch " + std::to_string(micro_batch) +
+               (is_async ? ", async" : ", sync");
     }
 };
 
 spec::RunSpec spread(const spec::RunSpec& training, const Layout& layout) {
     auto run = test::tiny_run(training.model.family, layout.data, layout.micro_batch,
-                              global_batch / layout.data / layout.micro_batch);
+                              global_batch / (layout.data * layout.rows) / layout.micro_batch);
+    run.train.global_batch = global_batch;
     run.model = training.model;
     run.train.only = training.train.only;
     run.data.seq = training.data.seq;
     run.train.steps = steps;
     run.parallel.tensor = layout.tensor;
+    run.parallel.tensor_rows = layout.rows;
     run.parallel.sequence = layout.has_sequence;
     run.parallel.stages = layout.stages;
     run.parallel.chunks_per_stage = layout.chunks;
@@ -177,6 +181,23 @@ TEST(Relayout, OfTenPairsOfAllAxesKeepsTheCurve) {
     for (const std::string family : {"gpt2", "llama"}) {
         SCOPED_TRACE(family.c_str());
         expect_one_curve(training_of_axes(family), layouts);
+    }
+}
+
+TEST(Relayout, OfGridsKeepsTheCurve) {
+    const std::vector<Layout> layouts{
+        {.micro_batch = 3, .tensor = 2, .rows = 2},
+        {.tensor = 2, .stages = 3, .has_sequence = true},
+        {.micro_batch = 2, .is_async = false, .tensor = 2, .rows = 2},
+        {.micro_batch = 4},
+        {.tensor = 2, .rows = 2},
+        {.data = 3, .parameters = 3, .gradients = 3, .optimizer = 3, .reduce = ReducePlan::each_microbatch},
+    };
+    for (const std::string family : {"gpt2", "llama"}) {
+        SCOPED_TRACE(family.c_str());
+        auto training = training_of_axes(family);
+        training.model.kv_heads = family == "llama" ? 2 : 12;
+        expect_one_curve(training, layouts);
     }
 }
 

@@ -251,7 +251,11 @@ const char* name(const spec::Home& home) {
 
 spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     auto spec = random_spec_of_kinds(seed, limits);
-    Draw draw{seed + 9'000'000};  // its own, so that the limit changes no other draw
+    Draw grid_draw{seed + 8'000'000};  // its own, so that the limit changes no other draw; as below
+    if (limits.grids && grid_draw.chance(0.5)) {
+        spec = with_grid(spec, std::max(2, spec.parallel.tensor), limits.max_ranks);
+    }
+    Draw draw{seed + 9'000'000};
     if (limits.fates && draw.chance(0.6)) {
         spec.recompute.fates = draw_fates(draw, spec, 6, limits.tiers);
         for (auto& state : spec.stages) {
@@ -361,6 +365,42 @@ spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& l
 
 }  // namespace
 
+spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
+    auto made = spec;
+    auto& parallel = made.parallel;
+    const auto others = parallel.stages * parallel.data;
+    const bool is_plain = parallel.context == 1 && !made.data.has_pairs && !made.model.lora.is_on() &&
+                          (parallel.pipeline_schedule != PipelineSchedule::zero_bubble ||
+                           (parallel.stages == 1 && parallel.chunks_per_stage == 1));
+    if (!is_plain || side * side * others > max_ranks) {
+        return spec;
+    }
+    if (parallel.pipeline_schedule == PipelineSchedule::zero_bubble) {
+        parallel.pipeline_schedule = PipelineSchedule::one_f_one_b;
+    }
+    parallel.tensor = parallel.tensor_rows = side;
+    parallel.tensor_mode = spec::TensorMode::two_d;
+    parallel.ranks = side * side * others;
+    parallel.sequence = false;
+    auto& model = made.model;
+    const auto up = [&](std::int64_t number) { return (number + side - 1) / side * side; };
+    const bool is_own_width = model.hidden != model.heads * model.head_dim;
+    const auto queries = model.heads / model.kv_heads;
+    model.kv_heads = up(model.kv_heads);
+    model.heads = model.kv_heads * queries;
+    model.hidden = is_own_width ? up(model.hidden) : model.heads * model.head_dim;
+    model.ffn_hidden = up(model.ffn_hidden);
+    model.vocab_padded = up(model.vocab_padded);
+    made.train.global_batch = made.train.micro_batch * made.train.micro_batches * parallel.sequence_groups();
+    made.overlap.tensor_pieces = made.recompute.split = made.tiers.embedding_on_host = false;
+    for (auto& stage : made.stages) {
+        stage.recompute.split = false;
+    }
+    made.tiers.sequence_tiles = 1;
+    made.tiers.tiles.clear();
+    return made;
+}
+
 spec::RunSpec with_reuse(spec::RunSpec spec) {
     spec.precision.compute = spec.precision.gradient = DType::bf16;
     spec.train.global_batch /= spec.train.micro_batches;
@@ -407,6 +447,7 @@ void Coverage::note(const spec::RunSpec& s) {
     const auto windowed = layout::num_windowed_layers(s);
     note("layers with a window", windowed == 0 ? "none" : windowed < s.model.layers ? "some" : "all");
     note("parallel.tensor", number(s.parallel.tensor));
+    note("parallel.tensor.mode", s.parallel.has_grid() ? "2d" : "1d");
     note("parallel.sequence", s.parallel.sequence ? "true" : "false");
     note("parallel.context", number(s.parallel.context));
     note("parallel.data", number(s.parallel.data));

@@ -33,6 +33,7 @@ struct RandomSpecLimits {
     bool by_layer = false;       ///< runs of one stage may have train.accumulate by_layer
     bool fates = false;          ///< single activations may have their own fate
     bool lora = false;           ///< only adapters are trained, and no weights are tiled
+    bool grids = false;          ///< tensor ranks may be a grid
 };
 
 /// Draws a spec by seed.
@@ -40,6 +41,9 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits = {
 
 /// Describes the differences from the simplest run in one line.
 std::string described(const spec::RunSpec& spec);
+
+/// Returns the run with a grid of tensor ranks of the side `side`, or as it is if it cannot have one.
+spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks);
 
 /// Returns the run with gradients in the memory of parameters (tiers.reuse).
 ///

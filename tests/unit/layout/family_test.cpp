@@ -75,10 +75,10 @@ std::int64_t parameters(const FamilyTable& table, int tensor) {
 }
 
 TEST(Family, HasThePublishedNumberOfParameters) {
-    EXPECT_EQ(parameters(family_table(gpt2_124m(), 1, false), 1), 124'439'808);
-    EXPECT_EQ(parameters(family_table(llama_8b(), 1, false), 1), 8'030'261'248);
-    EXPECT_EQ(parameters(family_table(pythia_160m(), 1, false), 1), 162'322'944);
-    EXPECT_EQ(parameters(family_table(olmo2_32b(), 1, false), 1), 32'234'279'936);
+    EXPECT_EQ(parameters(family_table(gpt2_124m(), {}), 1), 124'439'808);
+    EXPECT_EQ(parameters(family_table(llama_8b(), {}), 1), 8'030'261'248);
+    EXPECT_EQ(parameters(family_table(pythia_160m(), {}), 1), 162'322'944);
+    EXPECT_EQ(parameters(family_table(olmo2_32b(), {}), 1), 32'234'279'936);
 }
 
 /// The patterns of a deck name exactly the tensors of the model, for one layer and for all.
@@ -87,7 +87,7 @@ TEST(Family, HasTheTensorsOfItsList) {
         for (const bool tied : {false, true}) {
             model.tie_embeddings = tied;
             std::vector<layout::Tensor> found;
-            const auto table = family_table(model, 1, false);
+            const auto table = family_table(model, {});
             for (std::size_t u = 0; u < table.units.size(); ++u) {
                 for (const auto& parameter : table.units[u].parameters) {
                     const auto rows =
@@ -125,7 +125,7 @@ TEST(Family, RefusesToFreezeAPartOfAMatrix) {
 
 TEST(Family, CountsTwoFlopsPerWeightOfAProduct) {
     for (const auto& model : {gpt2_124m(), llama_8b(), pythia_160m(), olmo2_32b()}) {
-        const auto table = family_table(model, 1, false);
+        const auto table = family_table(model, {});
         for (const auto& unit : table.units) {
             for (const auto& phase : unit.phases) {
                 if (phase.kind == PhaseKind::linear) {
@@ -145,8 +145,8 @@ TEST(Family, CountsTwoFlopsPerWeightOfAProduct) {
 
 TEST(Family, CutsEveryProductOverTheTensorAxis) {
     for (const auto& model : {padded(gpt2_124m()), llama_8b(), pythia_160m()}) {
-        const auto whole = family_table(model, 1, false);
-        const auto half = family_table(model, 2, false);
+        const auto whole = family_table(model, {});
+        const auto half = family_table(model, {2});
         for (std::size_t u = 1; u + 1 < whole.units.size(); ++u) {
             for (std::size_t p = 0; p < whole.units[u].phases.size(); ++p) {
                 const auto& a = whole.units[u].phases[p];
@@ -160,7 +160,7 @@ TEST(Family, CutsEveryProductOverTheTensorAxis) {
 
 TEST(Family, WritesEveryValueBeforeItIsRead) {
     for (const auto& model : {padded(gpt2_124m()), llama_8b(), pythia_160m()}) {
-        const auto table = family_table(model, 2, true);
+        const auto table = family_table(model, {2, true});
         for (const auto& unit : table.units) {
             std::set<int> known{unit.input};
             for (const auto& phase : unit.phases) {
@@ -183,7 +183,7 @@ TEST(Family, WritesEveryValueBeforeItIsRead) {
 
 TEST(Family, NamesEachParameterOnceAndUsesIt) {
     for (const auto& model : {gpt2_124m(), llama_8b(), pythia_160m(), olmo2_32b()}) {
-        const auto table = family_table(model, 1, false);
+        const auto table = family_table(model, {});
         std::set<std::string> names;
         std::map<std::pair<int, int>, int> used;
         for (std::size_t u = 0; u < table.units.size(); ++u) {
@@ -204,7 +204,7 @@ TEST(Family, NamesEachParameterOnceAndUsesIt) {
 }
 
 TEST(Family, SumsGradientsOfSequenceRegionsOnly) {
-    const auto table = family_table(padded(gpt2_124m()), 2, true);
+    const auto table = family_table(padded(gpt2_124m()), {2, true});
 
     for (const auto& unit : table.units) {
         for (const auto& parameter : unit.parameters) {
@@ -221,7 +221,7 @@ Unit layer_of_two_key_heads(int tensor) {
     model.heads = 8;
     model.kv_heads = 2;
     model.head_dim = 8;
-    return layer_unit(model, 0, tensor, false);
+    return layer_unit(model, 0, {tensor});
 }
 
 TEST(Family, LetsMoreRanksThanHeadsOfKeysShareThem) {
@@ -254,8 +254,8 @@ TEST(Family, RefusesHeadsOfKeysThatNeitherDivideNorAreDivided) {
     model.heads = 12;
     model.kv_heads = 6;
     model.ffn_hidden = 24;
-    EXPECT_THROW(family_table(model, 4, false), Error);
-    EXPECT_NO_THROW(family_table(model, 12, false));
+    EXPECT_THROW(family_table(model, {4}), Error);
+    EXPECT_NO_THROW(family_table(model, {12}));
 }
 
 TEST(Families, HaveNamesOfTheirOwnAndWhatADeckAsksThemFor) {
@@ -282,7 +282,7 @@ TEST(UnitBuilder, RefusesTwoActivationsOfOneValueButNotTwoProductsOrNorms) {
     const auto model = llama_8b();
     enum class Second { norm, product, activation };
     const auto layer = [&](Second second) {
-        UnitBuilder unit{model, "layers.0", UnitKind::layer, 0, 1, false};
+        UnitBuilder unit{model, "layers.0", UnitKind::layer, 0, {}};
         const int x = unit.value("x", model.hidden, unit.outside());
         unit.input(x);
         const int h = unit.norm("attn_norm", NormKind::rms_norm, x);
@@ -314,7 +314,7 @@ TEST(Family, SlicesTheGainsOfNormsOverAllHeads) {
     auto model = olmo2_32b();
     model.kv_heads = 4;
     for (const int tensor : {1, 2, 4, 8}) {
-        const auto unit = layer_unit(model, 0, tensor, false);
+        const auto unit = layer_unit(model, 0, {tensor});
         const auto gain = [&](const char* name) {
             return *std::ranges::find(unit.parameters, std::string{"layers.0.attention."} + name,
                                       &Parameter::name);
@@ -327,11 +327,34 @@ TEST(Family, SlicesTheGainsOfNormsOverAllHeads) {
 }
 
 TEST(Family, RefusesAModelWithoutAFamily) {
-    EXPECT_THROW(family_table(spec::Model{}, 1, false), Error);
+    EXPECT_THROW(family_table(spec::Model{}, {}), Error);
 }
 
 TEST(Family, RefusesATensorDegreeThatDoesNotDivide) {
-    EXPECT_THROW(family_table(gpt2_124m(), 5, false), Error);
+    EXPECT_THROW(family_table(gpt2_124m(), {5}), Error);
+}
+
+TEST(Family, GivesEachRankOfAGridABlockOfEachMatrix) {
+    auto model = llama_8b();
+    model.layers = 1;
+    const TensorSplit grid{.ranks = 4, .rows = 4};
+    const auto table = family_table(model, grid);
+    for (const auto& unit : table.units) {
+        for (const auto& parameter : unit.parameters) {
+            const auto whole = local_elements(parameter, 1) * parameter.row_slices;
+            const bool is_matrix = parameter.extents.size() == 2;
+            EXPECT_EQ(local_elements(parameter, 4), whole / (is_matrix ? 16 : 4)) << parameter.name;
+            EXPECT_EQ(parameter.gradient_is_partial, !is_matrix) << parameter.name;
+            const auto begin = local_begin(parameter, 4, {.rank = 1, .row = 2});
+            EXPECT_EQ(begin.back(), parameter.extents.back() / 4) << parameter.name;
+            EXPECT_EQ(begin.front(), is_matrix ? parameter.extents.front() / 2 : begin.back())
+                << parameter.name;
+        }
+        for (const auto& value : unit.values) {
+            const bool is_of_rows = value.width <= 2;  // sums of norms, losses
+            EXPECT_TRUE(is_of_rows || value.placement == Placement::split_width) << value.name;
+        }
+    }
 }
 
 }  // namespace

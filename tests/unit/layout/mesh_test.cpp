@@ -51,6 +51,18 @@ TEST(Mesh, FindsEveryRankFromItsCoordinates) {
     }
 }
 
+TEST(Mesh, NumbersTheRanksOfAGridRowByRow) {
+    auto grid = parallel(3, 1, 2, 2);
+    grid.tensor_rows = 3;
+    grid.ranks *= 3;
+    const Mesh mesh{grid};
+
+    EXPECT_EQ(mesh.group(Axis::tensor, 13), (std::vector<int>{12, 13, 14}));
+    EXPECT_EQ(mesh.group(Axis::tensor_row, 13), (std::vector<int>{10, 13, 16}));
+    EXPECT_EQ(mesh.group(Axis::data, 13), (std::vector<int>{4, 13}));
+    EXPECT_EQ(mesh.group(Axis::pipeline, 13), (std::vector<int>{13, 31}));
+}
+
 TEST(Mesh, HasContextRanksInsideTheDataAxis) {
     const Mesh mesh{parallel(2, 3, 2, 1)};
 

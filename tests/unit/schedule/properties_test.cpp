@@ -62,7 +62,7 @@ std::string complaints(const spec::RunSpec& spec, const std::vector<Program>& pr
 /// In each third, chunks stay on the device, in memory without a limit or only in free memory.
 spec::RunSpec random_run(std::int64_t seed) {
     auto spec = test::random_spec(static_cast<std::uint64_t>(seed),
-                                  {.stages_differ = true, .by_layer = true, .fates = true});
+                                  {.stages_differ = true, .by_layer = true, .fates = true, .grids = true});
     if (seed % 3 == 0) {
         spec.tiers.movement = spec::Movement::chunks;
         spec.tiers.device_budget_bytes = seed % 2 == 0 ? 1 : spec.tiers.device_budget_bytes;

@@ -28,7 +28,7 @@ bool is_tile(const Op& op) {
 std::vector<Op> ops_of(const Program& program, UnitId unit, const std::string& phase, Direction direction) {
     auto model = test::small_spec("llama").model;
     model.layers = program.layers;
-    const auto table = layout::family_table(model, 1, false);
+    const auto table = layout::family_table(model, {});
     std::vector<Op> found;
     for (const auto& op : program.ops) {
         if (op.unit == unit && op.phase >= 0 && op.microbatch == 0 && op.direction == direction &&

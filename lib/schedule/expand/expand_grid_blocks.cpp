@@ -1,0 +1,123 @@
+/// Broadcasts and reductions of the blocks of a grid of tensor ranks (expand_grid.cpp).
+#include "base/contract.hpp"
+#include "schedule/expand/expand_phases.hpp"
+
+namespace ziggurat::schedule {
+
+using spec::Axis;
+
+namespace {
+
+Operand without_bytes(BufferId buffer, Role role) {
+    return {buffer, role, {{0, 0}}};
+}
+
+}  // namespace
+
+/// Returns a collective of the row or column of this rank, in which `root` has the only block.
+Op PhaseWriter::grid_op(
+    OpKind kind, const GridBlock& block, Axis axis, int root, std::int64_t bytes, spec::DType type) {
+    auto& program = draft_.program;
+    auto op = tensor_op(kind, block.unit, block.microbatch, block.direction);
+    op.group = program.group(axis == Axis::tensor ? "tensor" : "tensor column",
+                             model_.mesh.group(axis, model_.rank));
+    op.lane = program.lane(Engine::collective, op.group);
+    op.payload = type;
+    const char* name = kind == OpKind::all_gather ? " broadcast " : " reduction ";
+    op.label = label_of(block.unit, block.phase, block.direction, block.microbatch) + name + "of block " +
+               std::to_string(block.number);
+    op.blocks.resize(model_.tensor());
+    op.blocks[root] = {0, bytes};
+    return op;
+}
+
+/// Broadcasts `source`, which the root has, and returns the buffer of the copy.
+BufferId PhaseWriter::broadcast(
+    const GridBlock& block, Axis axis, int root, Operand source, std::int64_t bytes) {
+    auto& program = draft_.program;
+    const char* name = axis == Axis::tensor ? ".d_output block " : ".weight block ";
+    const auto& unit = unit_of(block.unit);
+    const BufferId copy =
+        scratch_buffer(unit.name + "." + unit.phases[block.phase].name + name + std::to_string(block.number),
+                       bytes, MemoryCategory::working_buffers, block.unit, block.microbatch);
+    program.buffers[copy].type = spec_.precision.compute;
+    auto op = grid_op(OpKind::all_gather, block, axis, root, bytes, spec_.precision.compute);
+    const bool is_root = model_.mesh.coordinate(axis, model_.rank) == root;
+    source.role = Role::input;
+    ZG_ENSURES(source.bytes() == bytes);
+    op.reads.push_back(is_root ? std::move(source) : without_bytes(source.buffer, Role::input));
+    op.writes.push_back(whole(program, copy, Role::output));
+    add(std::move(op));
+    return copy;
+}
+
+/// Broadcasts a block of a phase's weight or table in the columns.
+BufferId PhaseWriter::broadcast_weight(const GridBlock& block, Role role) {
+    Op parameters;
+    parameters.unit = block.unit;
+    add_parameters(parameters, unit_of(block.unit).phases[block.phase], {role});
+    auto& weight = parameters.reads.front();
+    ZG_ENSURES(parameters.reads.size() == 1 && weight.runs.size() == 1);
+    return broadcast(block, Axis::tensor_row, block.number, weight, weight.bytes());
+}
+
+/// Adds the summands of all members up, in the summand of the root.
+///
+/// All members name the buffer that the root writes, so that passes treat the op equally on all of them.
+void PhaseWriter::reduce_in_place(
+    const GridBlock& block, Axis axis, int root, BufferId summand, BufferId named) {
+    auto& program = draft_.program;
+    const auto& buffer = program.buffers[summand];
+    auto op = grid_op(OpKind::reduce_scatter, block, axis, root, buffer.bytes, buffer.type);
+    const bool is_root = model_.mesh.coordinate(axis, model_.rank) == root;
+    op.reads.push_back(whole(program, summand, Role::input));
+    op.writes.push_back(is_root ? whole(program, summand, Role::output) : without_bytes(named, Role::output));
+    add(std::move(op));
+}
+
+/// Adds the reduced gradient of this rank's block of a weight to the gradient of the step.
+///
+/// It follows the reductions of all blocks, so that all ranks list their collectives in the same order.
+void PhaseWriter::add_block(const GridBlock& block, Role role, BufferId summand) {
+    auto sum = compute_op(block.unit, block.phase, block.microbatch, block.direction);
+    sum.kind = OpKind::add;
+    sum.flops = 0;
+    sum.label += " gradient added up";
+    const bool has_gradient = add_gradients(sum, unit_of(block.unit).phases[block.phase], {role});
+    ZG_ENSURES(has_gradient && sum.writes.size() == 1);
+    sum.writes.front().role = Role::sum;
+    sum.reads.push_back(whole(draft_.program, summand, Role::input));
+    add(std::move(sum));
+}
+
+/// Returns a buffer for this rank's summand of one block of a weight's gradient, as `op`'s only output.
+BufferId PhaseWriter::gradient_block(Op& op, const GridBlock& block, Role role) {
+    auto& program = draft_.program;
+    const bool has_gradient = add_gradients(op, unit_of(block.unit).phases[block.phase], {role});
+    ZG_ENSURES(has_gradient && op.writes.size() == 1 && op.writes.front().runs.size() == 1);
+    auto& written = op.writes.front();
+    auto summand = program.buffers[written.buffer];
+    summand.name = unit_of(block.unit).name + "." + unit_of(block.unit).phases[block.phase].name +
+                   ".gradient block " + std::to_string(block.number);
+    summand.lifetime = Lifetime::transient;
+    summand.tier = spec::Tier::device;
+    summand.consumer = MemoryCategory::working_buffers;
+    summand.reuses = -1;
+    summand.microbatch = block.microbatch;
+    summand.type = spec::DType::f32;
+    summand.first_element = written.runs.front().offset / 4;
+    summand.bytes = written.bytes();
+    written.buffer = program.add_buffer(std::move(summand));
+    written.runs = {{0, written.bytes()}};
+    return written.buffer;
+}
+
+/// Returns the op of one block of a product.
+Op PhaseWriter::block_op(const GridBlock& block) const {
+    auto op = compute_op(block.unit, block.phase, block.microbatch, block.direction);
+    op.flops /= model_.tensor();
+    op.label += " block " + std::to_string(block.number);
+    return op;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,113 @@
+#include "schedule/volumes/grid_volumes.hpp"
+
+#include <map>
+
+#include "base/contract.hpp"
+#include "schedule/buffer.hpp"
+#include "schedule/op_kind.hpp"
+#include "schedule/volumes/recompute_inputs.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using layout::Phase;
+using layout::PhaseKind;
+
+class GridVolumes {
+  public:
+    GridVolumes(const spec::RunSpec& spec, const ModelLayout& model)
+        : model_{model}, blocks_{model.tensor()}, again_{recompute_inputs(spec, model)} {}
+
+    /// Returns the bytes of a unit for one micro-batch.
+    std::int64_t of(UnitId unit) const {
+        const auto& phases = model_.table.units[unit].phases;
+        const auto found = again_.find(unit);
+        std::int64_t bytes = 0;
+        for (int p = 0; p < std::ssize(phases); ++p) {
+            const bool is_redone = found != again_.end() && found->second.phases[p];
+            bytes += (is_redone ? 2 : 1) * forward(unit, phases[p]);
+            bytes += model_.runs_backward(unit, p) ? backward(unit, p) : 0;
+        }
+        return bytes;
+    }
+
+  private:
+    /// Returns the bytes of one broadcast or reduction for each block.
+    std::int64_t series(std::int64_t block) const { return blocks_ * without_own_part(block, blocks_); }
+
+    std::int64_t weight_elements(const Phase& phase) const { return phase.in * phase.out; }
+    std::int64_t output_bytes(const Phase& phase) const {
+        return model_.tokens * phase.out * model_.element_bytes;
+    }
+
+    const layout::Parameter& weight(UnitId unit, const Phase& phase) const {
+        const auto& use = phase.parameters.front();
+        return model_.table.units[use.unit >= 0 ? use.unit : unit].parameters[use.parameter];
+    }
+    std::int64_t table_elements(UnitId unit, const Phase& phase) const {
+        return layout::local_elements(weight(unit, phase), blocks_);
+    }
+    std::int64_t sums_bytes(UnitId unit, const Phase& phase) const {
+        const auto& sums = model_.table.units[unit].values[phase.writes.front().value];
+        return 2 * without_own_part(model_.tokens * sums.width * 4, blocks_);
+    }
+
+    std::int64_t forward(UnitId unit, const Phase& phase) const {
+        switch (phase.kind) {
+            case PhaseKind::linear:
+            case PhaseKind::logits:
+                return series(weight_elements(phase) * model_.element_bytes) + series(output_bytes(phase));
+            case PhaseKind::embedding:
+                return series(table_elements(unit, phase) * model_.element_bytes);
+            case PhaseKind::row_sums:
+            case PhaseKind::square_sum:
+                return sums_bytes(unit, phase);
+            case PhaseKind::loss:
+                return model_.tokens * loss_statistics_bytes * (blocks_ - 1);
+            default:
+                return 0;
+        }
+    }
+
+    std::int64_t backward(UnitId unit, int number) const {
+        const auto& phase = model_.table.units[unit].phases[number];
+        switch (phase.kind) {
+            case PhaseKind::linear:
+            case PhaseKind::logits: {
+                const bool trains = weight(unit, phase).is_trained;
+                const bool passes_on = model_.passes_gradient_on(unit, number);
+                const auto elements = weight_elements(phase);
+                return (trains || passes_on ? series(output_bytes(phase)) : 0) +
+                       (passes_on ? series(elements * model_.element_bytes) : 0) +
+                       (trains ? series(elements * 4) : 0);
+            }
+            case PhaseKind::embedding:
+                return weight(unit, phase).is_trained ? series(table_elements(unit, phase) * 4) : 0;
+            case PhaseKind::row_sums:
+            case PhaseKind::square_sum:
+                return sums_bytes(unit, phase);
+            default:
+                return 0;
+        }
+    }
+
+    const ModelLayout& model_;
+    int blocks_;
+    std::map<UnitId, RecomputeInputs> again_;
+};
+
+}  // namespace
+
+std::int64_t grid_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
+    ZG_EXPECTS(model.has_grid());
+    const GridVolumes volumes{spec, model};
+    std::int64_t bytes = 0;
+    for (const auto& units : model.chunk_units) {
+        for (const UnitId unit : units) {
+            bytes += volumes.of(unit);
+        }
+    }
+    return spec.train.micro_batches * bytes;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,28 @@
+/// Bytes that a grid of tensor ranks sends between phases, in closed form.
+#pragma once
+
+#include <cstdint>
+
+#include "schedule/model_layout.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::schedule {
+
+/// Returns the bytes that a rank of a q x q grid sends over its row and its column in one step.
+///
+/// They are counted as in a ring: a broadcast or reduction of b bytes among q ranks sends b(1 - 1/q) on each
+/// of them, averaged over the roots. Of q blocks this is (q - 1) b. A product with a block W of its weight
+/// and a block Y of its output moves, for each micro-batch,
+///
+///     forward    (q - 1)(W + Y)        blocks of the weight; summands of the output
+///     backward   (q - 1)(Y + W + W')   blocks of the output's gradient and of the weight; summands W' of the
+///                                      weight's gradient, in fp32
+///
+/// These are the series of broadcasts and reductions of SUMMA, 6 (q - 1)/q in units of a row of blocks, less
+/// one: the two products of backward share the blocks of the output's gradient. Lookups move blocks of the
+/// table, norms the sums of their rows, and the head the statistics of its losses.
+///
+/// \pre the tensor ranks are a grid
+std::int64_t grid_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
+
+}  // namespace ziggurat::schedule
