@@ -339,6 +339,16 @@ constexpr std::array bugs = {
                     },
                     forget);
             }},
+    AxesBug{"SumsAlongAGridAreMissing",
+            [](Program& program, const schedule::ModelLayout& model) {
+                return model.has_grid() && spoil_all(
+                                               program,
+                                               [](const Op& op) {
+                                                   return op.purpose == Purpose::tensor &&
+                                                          op.kind == OpKind::reduce_scatter;
+                                               },
+                                               forget);
+            }},
     AxesBug{"AStashIsOneVersionLate",
             [](Program& program, const schedule::ModelLayout&) {
                 // The copy follows the update, so a stash has the version after the one that forward used.

@@ -39,6 +39,11 @@ SimulatedWorld::SimulatedWorld(const std::vector<Program>& programs,
             }
         }
         has_no_flush_ = has_no_flush_ || programs[rank].has_no_flush();
+        for (const auto& buffer : programs[rank].buffers) {
+            if (holds_state(buffer)) {
+                parameters_.insert(state_name(StateKind::parameters, buffer.unit));
+            }
+        }
         fill_initially(rank);
     }
 }
@@ -163,7 +168,7 @@ Pieces SimulatedWorld::inputs(int rank, BufferId index, int step, Pieces pieces)
     given.term = mixed(given.name, static_cast<std::uint64_t>(is_counted ? 0 : step));
     if (described.microbatch >= 0 && truth_ != nullptr) {
         const auto& layout = truth_->layout(rank);
-        for (const int coordinate : {layout.data_rank, given.microbatch}) {
+        for (const int coordinate : {layout.data_rank, layout.tensor_row, given.microbatch}) {
             given.term = mixed(given.term, static_cast<std::uint64_t>(coordinate));
         }
     }
@@ -256,6 +261,18 @@ void SimulatedWorld::check_read(int rank, OpId op, int step, const Operand& oper
                 report_finding(FindingKind::stale_read, rank, op,
                                "reads " + where() + " in step " + std::to_string(step) +
                                    ", but it holds the value of step " + std::to_string(content.step) +
+                                   last());
+                return;
+            }
+            continue;
+        }
+        if (parameters_.contains(content.name)) {  // a copy of another rank's block
+            const int wanted = version_of(rank, reader, step);
+            const bool changes = program(rank).variant == Variant::train;
+            if (changes && content.step != wanted && content.step != Content::every_step) {
+                report_finding(FindingKind::stale_read, rank, op,
+                               "reads " + where() + " of step " + std::to_string(wanted) +
+                                   ", but it holds parameters of step " + std::to_string(content.step) +
                                    last());
                 return;
             }

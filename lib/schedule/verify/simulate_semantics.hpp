@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,6 +97,7 @@ class SimulatedWorld {
     const std::vector<Program>& programs_;
     const ExpectedResults* truth_;
     std::function<void(Finding)> report_;
+    std::set<std::uint64_t> parameters_;                                ///< names of those of units
     bool has_no_flush_ = false;                                         ///< of some rank
     std::vector<std::map<BufferId, std::pair<int, int>>> rotation_of_;  ///< by rank: rotation, and slot in it
     std::vector<std::vector<Memory>> memories_;  ///< by rank: the arenas, then one for buffers without offset

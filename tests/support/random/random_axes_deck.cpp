@@ -19,7 +19,9 @@ namespace ziggurat::test {
 namespace {
 
 struct Degrees {
-    int tensor = 1;
+    int tensor = 1;  ///< of a grid: its columns
+    int rows = 1;    ///< of a grid of tensor ranks
+    int depth = 1;   ///< copies of the grid
     int context = 1;
     int stages = 1;
     int data = 1;
@@ -28,23 +30,38 @@ struct Degrees {
     /// Returns the parts of a sequence that context ranks have.
     int blocks() const { return context * (is_ring ? 2 : 1); }
     /// Returns the ranks over which state is sharded.
-    int data_axis() const { return data * context; }
-    int ranks() const { return tensor * stages * data_axis(); }
+    int data_axis() const { return data * context * depth; }
+    /// Returns the groups of ranks with sequences of their own.
+    int sequence_groups() const { return data * depth * rows; }
+    int ranks() const { return tensor * rows * stages * data_axis(); }
+    bool has_grid() const { return rows > 1; }
 };
 
-/// True if first_taken() may give the deck a preference objective, which context ranks cannot have.
+/// True if first_taken() may give the deck a preference objective, which context ranks and grids cannot have.
 bool may_have_pairs(std::uint64_t seed) {
     return seed % 5 == 4;
 }
 
+/// Makes the tensor ranks a grid without context ranks.
+void draw_grid(Draw& draw, Degrees& drawn) {
+    drawn.tensor = drawn.rows = draw.one_of<int>({2, 2, 2, 3});
+    drawn.depth = draw.one_of<int>({1, 1, 2});
+    drawn.context = 1;
+}
+
 /// Draws any layout of up to `max` ranks, except those of the data axis alone.
-Degrees draw_degrees(Draw& draw, int max, bool has_context) {
+Degrees draw_degrees(Draw& draw, int max, bool has_pairs) {
     Degrees drawn;
+    const bool has_context = !has_pairs;
     do {
+        drawn = {};
         drawn.tensor = draw.one_of<int>({1, 1, 2, 2, 2, 3, 4, 5, 6});
         drawn.stages = draw.one_of<int>({1, 1, 2, 2, 2, 3, 3, 4, 5, 6});
         drawn.context = has_context ? draw.one_of<int>({1, 1, 1, 2, 3, 4}) : 1;
         drawn.data = draw.one_of<int>({1, 1, 1, 2, 2, 3, 4});
+        if (!has_pairs && draw.chance(0.4)) {
+            draw_grid(draw, drawn);
+        }
     } while (drawn.ranks() > max || drawn.tensor * drawn.context * drawn.stages == 1);
     drawn.is_ring = drawn.context > 1 && draw.chance(0.5);
     return drawn;
@@ -74,7 +91,8 @@ void draw_model(Draw& draw, DeckText& deck, const Shape& shape, std::int64_t seq
         deck.set("rotary_fraction", 2.0 / static_cast<double>(head_dim));
     }
     if (family.has_grouped_queries) {
-        deck.set("kv_heads", draw.between_divisors(1, static_cast<int>(heads)));
+        const int columns = degrees.has_grid() ? degrees.tensor : 1;
+        deck.set("kv_heads", columns * draw.between_divisors(1, static_cast<int>(heads) / columns));
     }
     if (family.has_own_head_dim && draw.chance(0.3)) {
         turned = 2 * draw.between(2, 5);
@@ -131,18 +149,26 @@ void draw_model(Draw& draw, DeckText& deck, const Shape& shape, std::int64_t seq
 /// Draws the degrees. Returns true if activations are sharded by tokens.
 bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
     const auto& [degrees, chunks, layers, has_no_flush] = shape;
-    const bool has_sequence = degrees.tensor > 1 && draw.chance(0.4);
+    const bool has_sequence = degrees.tensor > 1 && !degrees.has_grid() && draw.chance(0.4);
     deck.set("threads", 1);
-    deck.set("tensor", degrees.tensor);
+    if (degrees.has_grid()) {
+        deck.set("tensor", fmt::format("{{degree: {}, mode: {}, depth: {}}}",
+                                       degrees.tensor * degrees.rows * degrees.depth,
+                                       degrees.depth > 1 ? "2.5d" : "2d", degrees.depth));
+    } else {
+        deck.set("tensor", degrees.tensor);
+    }
     deck.set("sequence", has_sequence);
     if (degrees.context > 1) {
         deck.set("context", fmt::format("{{degree: {}, kind: {}}}", degrees.context,
                                         degrees.is_ring ? "ring" : "ulysses"));
     }
-    const auto schedule = has_no_flush ? "pipedream"
-                          : chunks > 1
-                              ? draw.one_of<std::string>({"interleaved", "zero_bubble_v"})
-                              : draw.one_of<std::string>({"gpipe", "1f1b", "zero_bubble", "zero_bubble"});
+    const auto drawn = chunks > 1 ? draw.one_of<std::string>({"interleaved", "zero_bubble_v"})
+                                  : draw.one_of<std::string>({"gpipe", "1f1b", "zero_bubble", "zero_bubble"});
+    const auto schedule = has_no_flush                                               ? "pipedream"
+                          : !degrees.has_grid() || !drawn.starts_with("zero_bubble") ? drawn
+                          : chunks > 1                                               ? "interleaved"
+                                                                                     : "1f1b";
     const auto each = degrees.stages > 1 && draw.chance(0.4)
                           ? ", each: " + drawn_stages(draw, degrees.stages, chunks, layers)
                           : std::string{};
@@ -196,7 +222,9 @@ void draw_state(Draw& draw, DeckText& deck, const Shape& shape, const std::strin
         }
         deck.set("chunk", 256 * draw.between(1, 30));
     }
-    if (draw.chance(0.25)) {
+    if (degrees.has_grid()) {
+        // It has neither tiles nor pieces.
+    } else if (draw.chance(0.25)) {
         deck.set("tile",
                  fmt::format("[{{match: \"{}\", out: {}}}]",
                              draw.one_of<std::string>({"*", "mlp.*", "attention.*", "head", "mlp.down"}),
@@ -211,7 +239,7 @@ void draw_state(Draw& draw, DeckText& deck, const Shape& shape, const std::strin
     if (draw.chance(0.5)) {
         deck.set("bucket", draw.one_of<std::int64_t>({0, 3000, 12000, 40000, 1 << 30}));
     }
-    if (degrees.tensor > 1 && draw.chance(0.4)) {
+    if (degrees.tensor > 1 && !degrees.has_grid() && draw.chance(0.4)) {
         deck.set("tensor", "ring");
     }
     deck.section("overlap");
@@ -223,7 +251,7 @@ void draw_recomputation(Draw& draw, DeckText& deck, const Shape& shape, bool has
     if (kind == "full" && draw.chance(0.5)) {
         deck.set("every", draw.between(1, std::min<std::int64_t>(3, shape.layers)));
     }
-    if (shape.degrees.tensor > 1 && !has_sequence && draw.chance(0.5)) {
+    if (shape.degrees.tensor > 1 && !shape.degrees.has_grid() && !has_sequence && draw.chance(0.5)) {
         deck.set("split", draw.chance(0.7));
     }
     deck.section("recompute");
@@ -278,9 +306,9 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
     deck.set("steps", is_long ? 2 : 6);
     deck.set("micro_batch", micro_batch);
     const auto micro_batches = draw.between(1, is_long ? 2 : 7);
-    // Without a flush, the weights that a sample sees depend on its micro-batch, and that on the data ranks.
-    const bool has_one = shape.has_no_flush && degrees.data > 1;
-    deck.set("global_batch", micro_batch * (has_one ? 1 : micro_batches) * degrees.data);
+    // Without a flush, the weights that a sample sees depend on its micro-batch, and that on the ranks.
+    const bool has_one = shape.has_no_flush && degrees.sequence_groups() > 1;
+    deck.set("global_batch", micro_batch * (has_one ? 1 : micro_batches) * degrees.sequence_groups());
     if (draw.chance(0.2)) {
         deck.set("only", drawn_trained_part(draw, shape));
     }
@@ -310,7 +338,7 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
 
 RandomDeck random_deck_of_axes(std::uint64_t seed, int max_ranks, const std::string& nvme_folder) {
     Draw draw{seed};
-    const auto degrees = draw_degrees(draw, max_ranks, !may_have_pairs(seed));
+    const auto degrees = draw_degrees(draw, max_ranks, may_have_pairs(seed));
     return first_taken(seed, degrees.ranks(), [&] { return drawn_text(draw, degrees, nvme_folder); });
 }
 
@@ -321,15 +349,17 @@ bool fits(const spec::RunSpec& run, const Degrees& degrees) {
     const auto keys = run.model.kv_heads;
     auto parallel = run.parallel;
     parallel.context = degrees.context;
+    const bool fits_grid = !degrees.has_grid() || (divides(degrees.tensor, run.model.hidden) &&
+                                                   divides(degrees.tensor, keys) && !run.data.has_pairs);
     parallel.context_kind = degrees.is_ring ? spec::ContextKind::ring : spec::ContextKind::ulysses;
-    return degrees.ranks() <= run.parallel.ranks && divides(degrees.tensor, run.model.heads) &&
+    return degrees.ranks() <= run.parallel.ranks && fits_grid && divides(degrees.tensor, run.model.heads) &&
            layout::can_exchange_heads(run.model, parallel, degrees.tensor) &&
            divides(degrees.blocks(), run.data.seq) && divides(degrees.tensor, run.model.ffn_hidden) &&
            divides(degrees.tensor, run.model.vocab_padded) &&
            (divides(degrees.tensor, keys) || divides(keys, degrees.tensor)) &&
            degrees.stages <= run.model.layers &&
            (degrees.stages == 1 || run.train.accumulate != spec::AccumulationOrder::by_layer) &&
-           divides(degrees.data * run.train.micro_batch, run.train.global_batch);
+           divides(degrees.sequence_groups() * run.train.micro_batch, run.train.global_batch);
 }
 
 /// Returns true if a line of a deck determines the layout.
@@ -344,10 +374,14 @@ RandomDeck other_layout_of(const RandomDeck& deck, const std::string& nvme_folde
     Draw draw{deck.seed + 1'000'003};
     Degrees degrees;
     do {
+        degrees = {};
         degrees.tensor = draw.one_of<int>({1, 1, 2, 3, 4, 6});
         degrees.stages = draw.one_of<int>({1, 1, 2, 3, 4});
         degrees.context = may_have_pairs(deck.seed) ? 1 : draw.one_of<int>({1, 1, 2, 3});
         degrees.data = draw.one_of<int>({1, 1, 2, 3});
+        if (!may_have_pairs(deck.seed) && draw.chance(0.2)) {
+            draw_grid(draw, degrees);
+        }
         degrees.is_ring = degrees.context > 1 && draw.chance(0.5);
     } while (!fits(deck.run, degrees));
     std::string training;
@@ -370,7 +404,9 @@ namespace {
 spec::RunSpec one_rank_for_each_stage(spec::RunSpec run) {
     auto& parallel = run.parallel;
     run.train.micro_batch *= parallel.sequence_groups();
-    parallel.tensor = parallel.context = parallel.data = 1;
+    parallel.tensor = parallel.tensor_rows = parallel.tensor_depth = 1;
+    parallel.tensor_mode = spec::TensorMode::one_d;
+    parallel.context = parallel.data = 1;
     parallel.sequence = false;
     parallel.ranks = parallel.ranks_per_node = parallel.stages;
     parallel.order = spec::Parallel{}.order;

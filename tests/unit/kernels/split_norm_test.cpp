@@ -23,7 +23,7 @@ struct Case {
     bool has_mean;      ///< LayerNorm
 };
 
-const Case cases[] = {{1, 1, false}, {67, 13, true}, {5, 43, false}, {33, 256, true}, {130, 7, false}};
+const Case cases[] = {{1, 5, false}, {67, 13, true}, {5, 43, false}, {33, 256, true}, {130, 7, false}};
 
 template <class T>
 std::vector<T> part_of(const std::vector<T>& values, std::int64_t width, std::int64_t index) {

@@ -20,14 +20,15 @@ spec::RunSpec on_grid(const std::string& family, int side, int data = 1) {
     auto spec = test::small_spec(family, data);
     auto& model = spec.model;
     model.heads = model.kv_heads = 6;
-    model.head_dim = 4;
-    model.hidden = 24;
+    model.head_dim = 6;
+    model.hidden = 36;
     model.ffn_hidden = 36;
     model.vocab_padded = 66;
     spec.parallel.tensor = spec.parallel.tensor_rows = side;
     spec.parallel.tensor_mode = spec::TensorMode::two_d;
     spec.parallel.ranks = side * side * data;
     spec.train.global_batch *= side;
+    spec.data.seq = 18;  // both sides divide the sizes of all blocks
     return spec;
 }
 
@@ -62,9 +63,9 @@ TEST(Grid, MovesTheBlocksOfSummaForEachProduct) {
         spec.model.layers = 1;
         const auto of_layer = more - tensor_bytes(spec);
 
-        const std::int64_t hidden = 24 / side;
+        const std::int64_t hidden = 36 / side;
         const std::int64_t ffn = 36 / side;
-        const std::int64_t tokens = 2 * 16;
+        const std::int64_t tokens = 2 * 18;
         const std::int64_t weights = 3 * hidden * hidden + hidden * hidden + 2 * hidden * ffn;
         const std::int64_t outputs = tokens * (3 * hidden + hidden + ffn + hidden);
         const std::int64_t norms = 2 * 2 * (2 * 2 * tokens);  // forward and backward; two sums; two norms
