@@ -50,4 +50,9 @@ inline bool can_share_tokens(const RunSpec& spec, int tensor) {
            spec.data.seq % (std::int64_t{spec.parallel.context} * tensor) == 0;
 }
 
+/// True if tensor ranks hold equal activations between the products of a layer.
+inline bool has_equal_activations(const Parallel& parallel) {
+    return parallel.tensor > 1 && !parallel.sequence && !parallel.has_grid();
+}
+
 }  // namespace ziggurat::spec

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "spec/fates.hpp"
+#include "spec/layout_space.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -55,8 +56,7 @@ void resolve_recompute(Resolution& resolution) {
                             "recompute.kind and tiers.home.activations set the fates of all activations");
     }
     if (values.is_keyword("recompute.split", "auto")) {
-        const auto& parallel = resolution.run.parallel;
-        const bool has_copies = parallel.tensor > 1 && !parallel.sequence;
+        const bool has_copies = spec::has_equal_activations(resolution.run.parallel);
         const bool is_on = has_copies && may_redo_layers(resolution);
         values.set_resolved("recompute.split", is_on, is_on ? "true" : "false",
                             is_on        ? "inputs of layers are replicated on tensor ranks"

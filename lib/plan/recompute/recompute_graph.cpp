@@ -12,6 +12,7 @@
 #include "schedule/build_program.hpp"
 #include "schedule/expand/pipeline_order.hpp"
 #include "schedule/model_layout.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -43,6 +44,9 @@ std::int64_t micro_batches_in_flight(const spec::RunSpec& spec, int stage) {
     const auto& parallel = spec.parallel;
     if (spec.train.is_by_layer()) {
         return spec.train.micro_batches;
+    }
+    if (spec::has_no_flush(parallel)) {
+        return spec::weight_versions(spec, stage).in_flight();
     }
     const auto order =
         schedule::pipeline_order({parallel.pipeline_schedule, parallel.stages, parallel.chunks_per_stage,

@@ -140,7 +140,7 @@ std::vector<DeckEdit> shared_tokens(const spec::RunSpec& spec) {
     if (may_begin_to_share_tokens(spec)) {
         found.push_back(sharing_tokens({"", spec}));
     }
-    if (spec.parallel.tensor > 1 && !spec.parallel.sequence && !spec.recompute.split) {
+    if (spec::has_equal_activations(spec.parallel) && !spec.recompute.split) {
         found.push_back({" recompute.split=true", spec});
         found.back().spec.recompute.split = true;
     }

@@ -7,6 +7,7 @@
 
 #include "plan/search/axis_changes.hpp"
 #include "spec/depths.hpp"
+#include "spec/layout_space.hpp"
 #include "spec/stage_state.hpp"
 #include "spec/state_spans.hpp"
 #include "spec/tile_rules.hpp"
@@ -60,9 +61,7 @@ RecomputeKind kind_of(const spec::RunSpec& spec) {
 DeckEdit recomputing(DeckEdit from, RecomputeKind kind) {
     auto& recompute = from.spec.recompute;
     from.overrides += kind == RecomputeKind::full ? " recompute.kind=full" : " recompute.kind=selective";
-    const auto& parallel = from.spec.parallel;
-    const bool has_copies = parallel.tensor > 1 && !parallel.sequence;
-    if (kind == RecomputeKind::full && has_copies && !recompute.split) {
+    if (kind == RecomputeKind::full && spec::has_equal_activations(from.spec.parallel) && !recompute.split) {
         recompute.split = true;
         from.overrides += " recompute.split=true";
     }
@@ -125,7 +124,8 @@ bool has_leases(const spec::RunSpec& spec) {
 ///
 /// Possible if parameters are gathered or fetched, and have no second copies.
 void add_tiles(std::vector<DeckEdit>& found, const spec::RunSpec& spec) {
-    const bool is_possible = has_leases(spec) && spec.tiers.tiles.empty() && spec.sharding.secondary == 0;
+    const bool is_possible = has_leases(spec) && spec.tiers.tiles.empty() && spec.sharding.secondary == 0 &&
+                             !spec.parallel.has_grid();
     for (int tiles = 4; is_possible && tiles <= 16; tiles *= 4) {
         const auto match = spec::everything_to_cut(spec);
         found.push_back({fmt::format(" 'tiers.tile=[{{match: \"{}\", out: {}}}]'", match, tiles), spec});

@@ -6,6 +6,7 @@
 #include "schedule/expand/pipeline_order.hpp"
 #include "schedule/volumes/recompute_inputs.hpp"
 #include "schedule/volumes/saved_activations.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -25,8 +26,13 @@ std::vector<Slot> slots_with_ops(const spec::RunSpec& spec, const ModelLayout& m
     return slots;
 }
 
-/// Returns how many micro-batches of `chunk` run backward in the slot directly after their forward.
-std::int64_t turns_at_once(const std::vector<Slot>& slots, int chunk) {
+/// Returns how many micro-batches of a step and a chunk run backward in the slot directly after their
+/// forward.
+std::int64_t turns_at_once(const spec::RunSpec& spec, const ModelLayout& model, int chunk) {
+    if (spec::has_no_flush(spec.parallel)) {
+        return spec::weight_versions(spec, model.stage).ahead == 0 ? spec.train.micro_batches : 0;
+    }
+    const auto slots = slots_with_ops(spec, model);
     std::int64_t turns = 0;
     for (std::size_t i = 1; i < slots.size(); ++i) {
         const auto& before = slots[i - 1];
@@ -171,7 +177,6 @@ std::int64_t split_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout
     if (!spec.recompute.split || tensor == 1) {
         return 0;
     }
-    const auto slots = slots_with_ops(spec, model);
     std::int64_t cut = 0;
     for (std::size_t chunk = 0; chunk < model.chunk_units.size(); ++chunk) {
         const auto& units = model.chunk_units[chunk];
@@ -183,7 +188,7 @@ std::int64_t split_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout
         if (has_head) {
             cut += spec.train.micro_batches * alike_of_head(model, units.back());
         } else if (!layers.empty()) {
-            cut -= turns_at_once(slots, static_cast<int>(chunk)) * layers.back().bytes_at_turn;
+            cut -= turns_at_once(spec, model, static_cast<int>(chunk)) * layers.back().bytes_at_turn;
         }
     }
     return cut - cut / tensor;

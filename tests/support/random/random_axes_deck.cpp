@@ -324,7 +324,7 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
     deck.section("precision");
     deck.set("lr", "1.0e-3");
     // If a gradient is close to zero, its rounding error must not become a full step of Adam.
-    deck.set("eps", "1.0e-6");
+    deck.set("eps", "1.0e-4");
     if (shape.has_no_flush) {
         deck.set("clip", "{policy: off}");
     }

@@ -31,6 +31,7 @@
 #include "kernels/norm/head_norm.hpp"
 #include "kernels/norm/layer_norm.hpp"
 #include "kernels/norm/rms_norm.hpp"
+#include "kernels/norm/split_norm.hpp"
 #include "kernels/norm/whole_norm.hpp"
 #include "kernels/preference.hpp"
 #include "kernels/residual.hpp"
@@ -192,6 +193,24 @@ void add_norms(Calls& calls) {
                                use.row<T>(32), 1e-5f, use.matrix<T>(rows, width), use.matrix<float>(rows, 2),
                                use.row<float>(32), Accumulate::yes, use.scratch());
     };
+    static constexpr SplitNorm split{3 * width, 1.0f, 1e-5f};
+    calls["row_sums"] = [](Operands& use) {
+        row_sums<T>(use.stream, use.matrix<T>(rows, width), use.matrix<float>(rows, 2));
+    };
+    calls["row_sums_backward"] = [](Operands& use) {
+        row_sums_backward<T>(use.stream, use.matrix<T>(rows, width), use.matrix<float>(rows, 2),
+                             use.matrix<T>(rows, width));
+    };
+    calls["split_norm_forward"] = [](Operands& use) {
+        split_norm_forward<T>(use.stream, split, use.matrix<T>(rows, width), use.matrix<float>(rows, 2),
+                              use.row<T>(width), use.row<T>(width), use.matrix<T>(rows, width));
+    };
+    calls["split_norm_backward"] = [](Operands& use) {
+        split_norm_backward<T>(use.stream, split, use.matrix<T>(rows, width), use.matrix<T>(rows, width),
+                               use.matrix<float>(rows, 2), use.row<T>(width), use.matrix<T>(rows, width),
+                               Accumulate::yes, use.matrix<float>(rows, 2), use.row<float>(width),
+                               use.row<float>(width), Accumulate::yes, use.scratch());
+    };
     calls["rms_norm_forward"] = [](Operands& use) {
         rms_norm_forward<T>(use.stream, use.matrix<T>(rows, width), use.row<T>(width), 1.0f, 1e-5f,
                             use.matrix<T>(rows, width), use.row<float>(rows));
@@ -335,8 +354,10 @@ void add_ring_attention(Calls& calls) {
 /// Kernels that refuse to run on GPUs.
 const std::set<std::string>& of_the_host_alone() {
     static const std::set<std::string> names{
-        "fill_normal", "join_ring_gradients",     "pack_ring_keys",
-        "pack_weight", "ring_attention_backward", "ring_attention_forward"};
+        "fill_normal",       "join_ring_gradients",     "pack_ring_keys",
+        "pack_weight",       "ring_attention_backward", "ring_attention_forward",
+        "row_sums",          "row_sums_backward",       "split_norm_backward",
+        "split_norm_forward"};
     return names;
 }
 
