@@ -86,16 +86,22 @@ class Transfers {
     }
 
   private:
-    /// Makes an empty operand of a collective name the buffer of the other operand.
+    /// Makes an empty operand of a collective name the buffer of the other operand, which is on the device.
+    ///
+    /// Values in flight are on the device. They keep their names: all members have the same memory in turn
+    /// (period_of).
     void name_empty_operands() {
+        const auto is_empty = [this](const Operand& operand) {
+            return operand.bytes() == 0 && buffer(operand.buffer).lifetime != Lifetime::in_flight;
+        };
         for (auto& op : program_.ops) {
             if (!reads_own_block(op.kind) && !writes_own_block(op.kind)) {
                 continue;
             }
             for (std::size_t i = 0; i < op.reads.size() && i < op.writes.size(); ++i) {
-                if (op.reads[i].bytes() == 0) {
+                if (is_empty(op.reads[i])) {
                     op.reads[i].buffer = op.writes[i].buffer;
-                } else if (op.writes[i].bytes() == 0) {
+                } else if (is_empty(op.writes[i])) {
                     op.writes[i].buffer = op.reads[i].buffer;
                 }
             }
