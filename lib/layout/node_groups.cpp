@@ -83,7 +83,8 @@ std::string describe_axes(const spec::Parallel& parallel) {
     std::string text;
     if (parallel.has_grid()) {
         const auto side = std::to_string(parallel.tensor);
-        text += parallel.tensor_depth > 1
+        text += parallel.has_cube() ? "; cube " + side + " x "
+                : parallel.tensor_depth > 1
                     ? "; " + std::to_string(parallel.tensor_depth) + " copies of a grid "
                     : "; grid ";
         text += side + " x " + side;

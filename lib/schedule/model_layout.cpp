@@ -63,6 +63,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       context_rank{mesh.coordinate(Axis::context, world_rank)},
       data_rank{mesh.coordinate(Axis::data, world_rank)},
       sequence_group{data_rank / spec.parallel.context * spec.parallel.tensor_rows + tensor_row},
+      turned_group{spec.parallel.has_cube() ? sequence_group - tensor_row + tensor_rank : sequence_group},
       positions{layout::context_rows(spec.parallel, context_rank, spec.data.seq)},
       stage{mesh.coordinate(Axis::pipeline, world_rank)},
       virtual_stages{spec.parallel.stages * spec.parallel.chunks_per_stage},
@@ -71,6 +72,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       chunk_units(spec.parallel.chunks_per_stage),
       is_tied{spec.model.tie_embeddings},
       embedding_on_host{spec.tiers.embedding_on_host},
+      is_cube{spec.parallel.has_cube()},
       tokens{spec.train.micro_batch * positions.size},
       element_bytes{spec::element_bytes(spec.precision.compute)},
       masters{layout::masters_of(spec)} {
@@ -149,7 +151,7 @@ bool ModelLayout::counts(UnitId unit, int parameter) const {
 }
 
 bool ModelLayout::counts_losses() const {
-    return stage == head_stage && tensor_rank == 0;
+    return stage == head_stage && counts_targets();
 }
 
 std::vector<int> ModelLayout::slice_members(const layout::Parameter& parameter) const {

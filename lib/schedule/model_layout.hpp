@@ -42,6 +42,10 @@ struct ModelLayout {
     int context_rank = 0;
     int data_rank = 0;
     int sequence_group = 0;  ///< index of the ranks that share sequences, among parallel.sequence_groups
+    /// Sequence group of layout::Value::is_turned values; of a cube, another one than sequence_group.
+    ///
+    /// The losses are turned values.
+    int turned_group = 0;
     layout::ContextRows positions;  ///< of each sequence, that this rank has
     int stage = 0;
     int virtual_stages = 1;
@@ -59,6 +63,7 @@ struct ModelLayout {
     std::vector<bool> depends_on_trained;
     bool is_tied = false;            ///< the head's product uses the embedding table
     bool embedding_on_host = false;  ///< see spec::Tiers::embedding_on_host
+    bool is_cube = false;            ///< the tensor ranks are a cube (spec::Parallel::has_cube)
     std::int64_t tokens = 0;         ///< of a micro-batch on this rank, before sharding over the tensor axis
     int element_bytes = 4;           ///< of the compute type
     layout::Masters masters = layout::Masters::none;
@@ -76,7 +81,17 @@ struct ModelLayout {
     /// Returns the number of rows of a grid of tensor ranks; 1: there is no grid.
     int tensor_rows() const { return mesh.degree(spec::Axis::tensor_row); }
     bool has_grid() const { return tensor_rows() > 1; }
+    /// Returns the groups of sequences whose tokens the products of a cube gather; 1 without a cube.
+    int gathered_groups() const { return is_cube ? tensor() : 1; }
     layout::TensorPosition tensor_position() const { return {tensor_rank, tensor_row}; }
+    /// Returns the axis of the tensor ranks that divide the width of `value`.
+    static spec::Axis width_axis(const layout::Value& value) {
+        return value.is_turned ? spec::Axis::tensor_row : spec::Axis::tensor;
+    }
+    /// Returns the axis of the tensor ranks that divide its tokens, with sequence parallelism or in a cube.
+    spec::Axis token_axis(const layout::Value& value) const {
+        return is_cube && !value.is_turned ? spec::Axis::tensor_row : spec::Axis::tensor;
+    }
     /// True if the head of this rank uses an embedding table whose original is on another stage.
     bool has_copy_of_embedding() const;
     /// True if this rank has gradients and optimizer state of the unit.
@@ -105,8 +120,11 @@ struct ModelLayout {
     bool counts(UnitId unit, int parameter) const;
     /// True if the losses and targets of this rank's micro-batches count in sums over all ranks.
     ///
-    /// The stage of the head counts. Its tensor ranks compute the same losses, so only one of them counts.
+    /// The stage of the head counts. Its ranks with the same targets compute the same losses, so only one of
+    /// them counts.
     bool counts_losses() const;
+    /// True if this rank is the first tensor rank of those that have the same targets.
+    bool counts_targets() const { return (is_cube ? tensor_row : tensor_rank) == 0; }
     /// Returns the number of tensor ranks that hold the same slice of `parameter`.
     int slice_holders(const layout::Parameter& parameter) const;
     /// Returns the world ranks of this rank's tensor group that hold the same slice of `parameter`.

@@ -383,7 +383,7 @@ struct Parallel {
     int tensor = 1;
     TensorMode tensor_mode = TensorMode::one_d;
     int tensor_rows = 1;   ///< rows of a tensor grid, each with sequences of its own
-    int tensor_depth = 1;  ///< mode 2.5d: number of copies of the grid, which are a part of `data`
+    int tensor_depth = 1;  ///< modes 2.5d, 3d: number of copies of the grid, which are a part of `data`
     bool sequence = false;
     int context = 1;
     ContextKind context_kind = ContextKind::ring;
@@ -406,6 +406,10 @@ struct Parallel {
     int tensor_ranks() const { return tensor * tensor_rows; }
     /// True if tensor ranks are a grid, which divides both extents of each weight.
     bool has_grid() const { return tensor_rows > 1; }
+    /// True if the grid is a layer of a cube, whose layers (the copies) divide each weight among them.
+    bool has_cube() const { return has_grid() && tensor_mode == TensorMode::three_d; }
+    /// Returns the minimum number of data ranks over which state is sharded: the layers of a cube, or 1.
+    int min_span() const { return has_cube() ? tensor_depth : 1; }
     /// Returns the tensor degree of the deck.
     int tensor_degree() const { return tensor_ranks() * tensor_depth; }
     /// Returns the data degree of the deck.

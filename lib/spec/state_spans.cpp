@@ -42,6 +42,13 @@ StateSpans spans_of_stage(int stage, int data) {
             .optimizer = stage >= 1 ? data : 1};
 }
 
+StateSpans in_whole_layers(StateSpans spans, int layers) {
+    for (int* span : {&spans.parameters, &spans.gradients, &spans.optimizer}) {
+        *span = *span % layers == 0 ? *span : layers;
+    }
+    return spans;
+}
+
 std::optional<int> zero_stage_of(const StateSpans& spans, int data) {
     for (int stage = 0; stage < num_stages; ++stage) {
         if (spans_of_stage(stage, data) == spans) {

@@ -24,6 +24,10 @@ StateSpans spans_of(const Sharding& sharding);
 /// Returns the spans of a ZeRO stage, 0 to 3, over `data` ranks.
 StateSpans spans_of_stage(int stage, int data);
 
+/// Returns spans over the layers of a cube of tensor ranks (Parallel::has_cube), which are the first of
+/// `layers` consecutive data ranks: a span of a part of them becomes one of all of them.
+StateSpans in_whole_layers(StateSpans spans, int layers);
+
 /// Returns the lowest ZeRO stage over `data` ranks that has these spans; nullopt if none has.
 std::optional<int> zero_stage_of(const StateSpans& spans, int data);
 

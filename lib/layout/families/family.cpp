@@ -11,7 +11,7 @@
 namespace ziggurat::layout {
 
 TensorSplit split_of(const spec::Parallel& parallel) {
-    return {parallel.tensor, parallel.sequence, parallel.tensor_rows};
+    return {parallel.tensor, parallel.sequence, parallel.tensor_rows, parallel.has_cube()};
 }
 
 Unit embedding_unit(const spec::Model& model, const TensorSplit& split) {
@@ -55,14 +55,7 @@ Unit head_unit(const spec::Model& model, const TensorSplit& split) {
                                  Initial::normal, 0, model.init_std),
                   -1};
     }
-    const int logits = unit.value("logits", model.vocab_padded, Placement::split_width);
-    const auto of_h = unit.is_grid() ? Placement::split_width : Placement::replicated;
-    auto& product = unit.phase("logits", PhaseKind::logits);
-    product.reads = {{h, Role::input, of_h}};
-    product.writes = {{logits, Role::output, Placement::split_width}};
-    product.kept = {{h, Role::input, of_h}};
-    product.parameters = {weight};
-    unit.set_product(product, model.hidden, model.vocab_padded);
+    const int logits = unit.product("logits", PhaseKind::logits, h, "logits", model.vocab_padded, {weight});
 
     const int losses = unit.value("losses", 1, Placement::replicated, ElementType::f32);
     auto& loss = unit.phase("loss", PhaseKind::loss);
@@ -143,9 +136,14 @@ std::vector<std::int64_t> local_extents(const Parameter& parameter, int tensor) 
         ZG_EXPECTS(cut % slices == 0);
         cut /= slices;
     }
-    ZG_EXPECTS(extents.front() % parameter.row_slices == 0);
-    extents.front() /= parameter.row_slices;
+    auto& cut = extents[parameter.row_dim];
+    ZG_EXPECTS(cut % parameter.row_slices == 0);
+    cut /= parameter.row_slices;
     return extents;
+}
+
+int last_cut_dim(const Parameter& parameter) {
+    return std::max(parameter.tensor_dim, parameter.row_slices > 1 ? parameter.row_dim : 0);
 }
 
 std::vector<std::int64_t> local_begin(const Parameter& parameter, int tensor, TensorPosition position) {
@@ -156,7 +154,7 @@ std::vector<std::int64_t> local_begin(const Parameter& parameter, int tensor, Te
             slice_of(parameter, tensor, position.rank) * extents[parameter.tensor_dim];
     }
     if (parameter.row_slices > 1) {
-        begin.front() = position.row * extents.front();
+        begin[parameter.row_dim] = position.row * extents[parameter.row_dim];
     }
     return begin;
 }
@@ -170,7 +168,8 @@ std::int64_t local_elements(const Parameter& parameter, int tensor) {
 }
 
 std::int64_t local_width(const Value& value, Placement placement, int tensor) {
-    const bool cut = placement == Placement::split_width;
+    const bool cut = placement == Placement::split_width || placement == Placement::gathered ||
+                     placement == Placement::gathered_partial;
     ZG_EXPECTS(!cut || value.width % tensor == 0);
     return cut ? value.width / tensor : value.width;
 }

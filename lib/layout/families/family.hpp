@@ -22,7 +22,21 @@ enum class Placement {
     split_width,   ///< each rank has a slice of every token's elements
     split_tokens,  ///< each rank has all elements of a slice of the tokens (Megatron sequence parallelism)
     partial,       ///< every rank has a summand of it, as torch.distributed's Partial
+    /// Cube: as split_width, but for the tokens of all groups of sequences of the layer of the cube.
+    gathered,
+    gathered_partial,  ///< cube: a summand of `gathered`
 };
+
+/// True if each rank has a summand.
+constexpr bool is_sum(Placement placement) {
+    return placement == Placement::partial || placement == Placement::gathered_partial;
+}
+/// Returns the placement of what each rank needs of the gradient of a value: of a sum, all of its gradient.
+constexpr Placement of_gradient(Placement placement) {
+    return placement == Placement::partial            ? Placement::replicated
+           : placement == Placement::gathered_partial ? Placement::gathered
+                                                      : placement;
+}
 
 enum class ElementType {
     compute,  ///< precision.compute
@@ -71,6 +85,7 @@ struct TensorSplit {
     int ranks = 1;          ///< that divide the width of values: all of them, or the columns of a grid
     bool sequence = false;  ///< Megatron sequence parallelism
     int rows = 1;           ///< rows of a grid, which divide the outputs of weights; 1: there is no grid
+    bool is_cube = false;   ///< the grid is a layer of a cube: its axes take turns in dividing the width
 
     bool is_grid() const noexcept { return rows > 1; }
 };
@@ -94,7 +109,8 @@ struct Parameter {
     ///
     /// If there are more ranks than slices, neighbouring ranks share a slice. 0: one slice per rank.
     std::int64_t max_slices = 0;
-    int row_slices = 1;  ///< slices of dim 0 over the rows of a grid of tensor ranks; tensor_dim is then 1
+    int row_slices = 1;  ///< slices over the rows of a grid of tensor ranks
+    int row_dim = 0;     ///< the dim that they divide; not tensor_dim
     Initial initial = Initial::normal;
     double std = 0;  ///< standard deviation of Initial::normal
     /// Rows below this hold data, the others are zero padding; -1: all rows hold data.
@@ -116,6 +132,10 @@ struct Value {
     std::int64_t width = 0;  ///< elements per token, over the whole tensor axis
     ElementType type = ElementType::compute;
     Placement placement = Placement::replicated;
+    /// Cube: the rows of the grid divide the width, and its columns have different sequences.
+    ///
+    /// Other values are divided as in a grid: in width by columns, and each row has its sequences.
+    bool is_turned = false;
 };
 
 struct ValueUse {
@@ -157,7 +177,9 @@ struct Phase {
     double gain_offset = 0;            ///< norms: added to each gain
     bool redone_by_selective = false;  ///< recomputed in backward by recompute.kind selective
     std::int64_t in = 0, out = 0;      ///< linear and logits: extents of the weight on this rank
-    /// linear and logits: each rank of a grid has a block of the weight, which the others need in turn.
+    /// linear, logits, embedding: each rank of a grid has a block of the weight, which others need in turn.
+    ///
+    /// Of a cube, only the embedding is so.
     bool is_of_grid = false;
     std::vector<Adapter> adapters;  ///< linear: for those weights that have one
     /// Flops of the forward products on this rank; backward needs twice this number.
@@ -218,6 +240,8 @@ int slice_of(const Parameter& parameter, int tensor, int tensor_rank);
 /// Returns the extents of `parameter` on one rank of a tensor axis of that degree.
 std::vector<std::int64_t> local_extents(const Parameter& parameter, int tensor);
 std::int64_t local_elements(const Parameter& parameter, int tensor);
+/// Returns the last dim of `parameter` that tensor ranks divide; 0 if they divide none.
+int last_cut_dim(const Parameter& parameter);
 /// Returns the first index, by dim of `parameter`, of the part that a rank of that axis has.
 std::vector<std::int64_t> local_begin(const Parameter& parameter, int tensor, TensorPosition position);
 

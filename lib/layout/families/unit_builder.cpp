@@ -51,7 +51,7 @@ UnitBuilder::UnitBuilder(
 }
 
 int UnitBuilder::value(std::string name, std::int64_t width, Placement placement, ElementType type) {
-    unit_.values.push_back({std::move(name), width, type, placement});
+    unit_.values.push_back({std::move(name), width, type, placement, is_turned_});
     return static_cast<int>(unit_.values.size()) - 1;
 }
 
@@ -190,38 +190,58 @@ std::pair<int, int> UnitBuilder::residual_norm(const std::string& name, NormKind
     return {sum, h};
 }
 
-void UnitBuilder::set_product(Phase& phase, std::int64_t in, std::int64_t out) const {
-    phase.is_of_grid = is_grid();
-    phase.in = is_grid() ? in / tensor() : in;
-    phase.out = out / tensor();
+int UnitBuilder::product(const std::string& name,
+                         PhaseKind kind,
+                         int x,
+                         const std::string& y,
+                         std::int64_t out,
+                         std::vector<ParameterUse> parameters) {
+    const bool turns = split_.is_cube;
+    if (turns) {
+        is_turned_ = !unit_.values[x].is_turned;
+        for (const auto& use : parameters) {
+            if (use.unit < 0) {
+                of_cube_products_.insert(use.parameter);
+            }
+        }
+    }
+    const auto in = unit_.values[x].width;
+    const auto of_y = turns ? Placement::gathered_partial : Placement::split_width;
+    const int made_value = value(y, out, of_y);
+    auto& made = phase(name, kind);
+    made.reads = {{x, Role::input,
+                   turns       ? Placement::gathered
+                   : is_grid() ? Placement::split_width
+                               : Placement::replicated}};
+    made.writes = {{made_value, Role::output, of_y}};
+    made.kept = made.reads;
+    made.parameters = std::move(parameters);
+    made.is_of_grid = is_grid() && !turns;
+    made.in = is_grid() ? in / tensor() : in;
+    made.out = out / tensor();
     // A rank of a grid multiplies by the blocks of all rows.
-    phase.flops_per_token =
-        2.0 * static_cast<double>(phase.in) * static_cast<double>(phase.out) * split_.rows;
+    const int blocks = made.is_of_grid ? split_.rows : 1;
+    made.flops_per_token = 2.0 * static_cast<double>(made.in) * static_cast<double>(made.out) * blocks;
+    return made_value;
 }
 
 int UnitBuilder::column_linear(
     const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters) {
-    if (is_grid()) {
-        return grid_linear(name, x, y, out, std::move(parameters));
-    }
-    const auto in = unit_.values[x].width;
-    const int made_value = value(y, out, Placement::split_width);
-    auto& made = phase(name, PhaseKind::linear);
-    made.reads = {{x, Role::input, Placement::replicated}};
-    made.writes = {{made_value, Role::output, Placement::split_width}};
-    made.kept = {{x, Role::input, Placement::replicated}};
+    std::vector<ParameterUse> uses;
     for (const int p : parameters) {
-        made.parameters.push_back({p});
+        uses.push_back({p});
     }
-    set_product(made, in, out);
-    add_adapters(model_, tensor(), unit_, made);
+    const int made_value = product(name, PhaseKind::linear, x, y, out, std::move(uses));
+    if (!is_grid()) {
+        add_adapters(model_, tensor(), unit_, unit_.phases.back());
+    }
     return made_value;
 }
 
 int UnitBuilder::row_linear(
     const std::string& name, int x, const std::string& y, std::int64_t in, std::vector<int> parameters) {
     if (is_grid()) {
-        return grid_linear(name, x, y, model_.hidden, std::move(parameters));
+        return column_linear(name, x, y, model_.hidden, std::move(parameters));
     }
     const int made_value = value(y, model_.hidden, tensor() > 1 ? Placement::partial : Placement::replicated);
     auto& made = phase(name, PhaseKind::linear);
@@ -253,7 +273,9 @@ int UnitBuilder::residual(const std::string& name, int x, int branch) {
 }
 
 int UnitBuilder::sum_of_branches(const std::string& name, int first, int second) {
-    const auto of_reads = is_grid() ? Placement::split_width : Placement::partial;
+    const auto of_reads = split_.is_cube ? Placement::gathered_partial
+                          : is_grid()    ? Placement::split_width
+                                         : Placement::partial;
     const int y = value(name + ".out", model_.hidden, tensor() > 1 ? of_reads : Placement::replicated);
     auto& made = phase(name, PhaseKind::residual);
     made.reads = {{first, Role::input, of_reads}, {second, Role::branch, of_reads}};

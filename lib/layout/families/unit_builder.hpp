@@ -54,8 +54,13 @@ class UnitBuilder {
     int norm(const std::string& name, NormKind kind, int x);
     /// Adds x, branch -> sum, h. Returns {sum, h}.
     std::pair<int, int> residual_norm(const std::string& name, NormKind kind, int x, int branch);
-    /// Sets the extents of a product's weight on this rank, and the FLOPs.
-    void set_product(Phase& phase, std::int64_t in, std::int64_t out) const;
+    /// Adds a product of that kind whose output columns are sharded over the tensor ranks. Returns y.
+    int product(const std::string& name,
+                PhaseKind kind,
+                int x,
+                const std::string& y,
+                std::int64_t out,
+                std::vector<ParameterUse> parameters);
     /// Adds a product with output columns sharded over the tensor axis (Megatron's ColumnParallelLinear).
     int column_linear(
         const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters);
@@ -87,8 +92,6 @@ class UnitBuilder {
     std::vector<int> norm_parameters(const std::string& name, NormKind kind);
     void keep_statistics(Phase& phase, const std::string& name, NormKind kind);
     int split_norm(const std::string& name, NormKind kind, int x);
-    int grid_linear(
-        const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters);
     void divide_over_grid();
 
     const spec::Model& model_;
@@ -96,7 +99,9 @@ class UnitBuilder {
     TensorSplit split_;
     bool sequence_;
     Placement outside_;
-    std::set<int> of_all_heads_;  ///< see sum_over_heads
+    std::set<int> of_all_heads_;      ///< see sum_over_heads
+    bool is_turned_ = false;          ///< Value::is_turned of values that follow
+    std::set<int> of_cube_products_;  ///< parameters
 };
 
 }  // namespace ziggurat::layout

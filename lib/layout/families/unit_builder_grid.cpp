@@ -1,21 +1,27 @@
 /// Units of a grid of tensor ranks.
-#include <utility>
-
 #include "layout/families/unit_builder.hpp"
 
 namespace ziggurat::layout {
 
 /// Gives each rank of a grid a block of each matrix, and each column a block of each vector.
 ///
-/// Rows have sequences of their own, so the gradients of vectors are sums over the rows.
+/// Rows have sequences of their own, so the gradients of vectors are sums over the rows. In a cube, rows and
+/// columns change places for matrices that multiply turned values and for vectors that are added to them; the
+/// products of a cube compute gradients for the tokens of all rows and columns.
 void UnitBuilder::divide_over_grid() {
     for (int p = 0; p < std::ssize(unit_.parameters); ++p) {
         auto& parameter = unit_.parameters[p];
         const bool is_matrix = parameter.extents.size() > 1;
+        const bool is_turned = split_.is_cube && parameter.tensor_dim == (is_matrix ? 1 : 0);
+        const bool has_rows = is_matrix ? parameter.role != Role::position_table : is_turned;
         parameter.max_slices = 0;
-        parameter.tensor_dim = is_matrix ? 1 : of_all_heads_.contains(p) ? -1 : 0;
-        parameter.row_slices = is_matrix && parameter.role != Role::position_table ? split_.rows : 1;
-        parameter.gradient_is_partial = parameter.row_slices == 1;
+        parameter.row_slices = has_rows ? split_.rows : 1;
+        parameter.row_dim = is_matrix && is_turned ? 1 : 0;
+        parameter.tensor_dim = is_matrix                                ? 1 - parameter.row_dim
+                               : is_turned || of_all_heads_.contains(p) ? -1
+                                                                        : 0;
+        parameter.gradient_is_partial =
+            !of_cube_products_.contains(p) && (parameter.row_slices == 1 || parameter.tensor_dim < 0);
     }
 }
 
@@ -42,20 +48,6 @@ int UnitBuilder::split_norm(const std::string& name, NormKind kind, int x) {
     made.gain_offset = gain_offset();
     made.redone_by_selective = true;
     return h;
-}
-
-int UnitBuilder::grid_linear(
-    const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters) {
-    const int made_value = value(y, out, Placement::split_width);
-    auto& made = phase(name, PhaseKind::linear);
-    made.reads = {{x, Role::input, Placement::split_width}};
-    made.writes = {{made_value, Role::output, Placement::split_width}};
-    made.kept = {{x, Role::input, Placement::split_width}};
-    for (const int p : parameters) {
-        made.parameters.push_back({p});
-    }
-    set_product(made, unit_.values[x].width, out);
-    return made_value;
 }
 
 }  // namespace ziggurat::layout

@@ -18,10 +18,9 @@ PlacedValue PhaseWriter::d_output(UnitId unit, int phase, int microbatch) {
         return written.role == Role::output;
     });
     const auto position = gradients_.at({microbatch, unit, use.value});
-    const auto wanted = use.wanted == Placement::partial ? Placement::replicated : use.wanted;
-    const auto& value = unit_of(unit).values[use.value];
-    const BufferId buffer = convert(position.buffer, position.placement, wanted, value.width, unit,
-                                    microbatch, Direction::backward);
+    const auto wanted = layout::of_gradient(use.wanted);
+    const BufferId buffer = convert(position.buffer, position.placement, wanted,
+                                    unit_of(unit).values[use.value], unit, microbatch, Direction::backward);
     return {buffer, wanted, position.is_stream && buffer == position.buffer};
 }
 
@@ -83,11 +82,12 @@ PlacedValue PhaseWriter::whole_gradient(UnitId unit, int phase, int microbatch, 
     const auto& described = unit_of(unit).phases[phase];
     const auto& use = described.reads.front();
     const auto& value = unit_of(unit).values[use.value];
-    if (model_.tensor() > 1 && use.wanted == Placement::replicated &&
-        described.writes.front().wanted == Placement::split_width) {
+    const bool is_of_columns =
+        use.wanted == Placement::replicated && described.writes.front().wanted == Placement::split_width;
+    if (model_.tensor() > 1 && (is_of_columns || use.wanted == Placement::gathered)) {
         // Each rank has the part of the gradient that comes from its columns.
-        return {convert(buffer, Placement::partial, value.placement, value.width, unit, microbatch,
-                        Direction::backward),
+        const auto summand = is_of_columns ? Placement::partial : Placement::gathered_partial;
+        return {convert(buffer, summand, value.placement, value, unit, microbatch, Direction::backward),
                 value.placement};
     }
     return {buffer, use.wanted};
@@ -110,11 +110,10 @@ void PhaseWriter::leave_gradient(UnitId unit, int phase, int microbatch, const P
 
 /// True if the gradient of a product's weight is needed. It also needs the product's input.
 bool PhaseWriter::trains_weight(UnitId unit, int phase) const {
-    const auto& described = unit_of(unit);
-    const auto& uses = described.phases[phase].parameters;
+    const auto& uses = unit_of(unit).phases[phase].parameters;
     return std::any_of(uses.begin(), uses.end(), [&](const layout::ParameterUse& use) {
-        const auto& parameter = described.parameters[use.parameter];
-        return parameter.is_trained && layout::needs_input(parameter.role);
+        const auto& parameter = unit_of(use.unit >= 0 ? use.unit : unit).parameters[use.parameter];
+        return parameter.is_trained && (use.unit >= 0 || layout::needs_input(parameter.role));
     });
 }
 
@@ -269,8 +268,7 @@ void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
 
     if (has_branch) {
         // All ranks of a sum use its whole gradient.
-        const auto wanted = described.reads[1].wanted;
-        const auto placement = wanted == Placement::partial ? Placement::replicated : wanted;
+        const auto placement = layout::of_gradient(described.reads[1].wanted);
         const bool is_sum = described.gradient != GradientRule::pass_through || d_y.is_stream;
         gradients_[{microbatch, unit, described.reads[0].value}] = {d_x, placement, is_sum};
         gradients_[{microbatch, unit, described.reads[1].value}] = {d_branch, placement,

@@ -127,7 +127,7 @@ BufferId PhaseWriter::scratch_buffer(
 std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction direction) const {
     switch (phase.kind) {
         case PhaseKind::linear: {
-            const auto product = workspaces_->linear(model_.tokens, phase.in, phase.out);
+            const auto product = workspaces_->linear(rows(phase.writes.front().wanted), phase.in, phase.out);
             const bool sums = direction == Direction::backward_weight;
             return std::max({product, sums ? workspaces_->column_sum(phase.out) : 0,
                              phase.adapters.empty() ? 0 : adapter_workspace_bytes(phase)});
@@ -145,7 +145,9 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
                        : workspaces.attention_forward(layout::attention_sizes(spec_));
         }
         case PhaseKind::logits:  // for others, see expand_head.cpp
-            return phase.is_of_grid ? workspaces_->linear(model_.tokens, phase.in, phase.out) : 0;
+            return model_.has_grid()
+                       ? workspaces_->linear(rows(phase.writes.front().wanted), phase.in, phase.out)
+                       : 0;
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
             return direction == Direction::backward ? workspaces_->column_sum(spec_.model.hidden) : 0;

@@ -34,7 +34,7 @@ std::int64_t elements_of(BatchTensor tensor,
         case BatchTensor::window_starts:
             return has_windows && !is_cached ? queries : 0;
         case BatchTensor::samples:
-            return is_cached ? 0 : spec.train.micro_batch;
+            return is_cached ? 0 : spec.train.micro_batch * (model.is_cube ? 2 : 1);
         case BatchTensor::pairs:
         case BatchTensor::references:
         case BatchTensor::pair_results:

@@ -20,13 +20,25 @@ BufferId PhaseWriter::use_value(UnitId unit,
     }
     const auto& value = unit_of(unit).values[use.value];
     const int made =
-        convert(position.buffer, position.placement, use.wanted, value.width, unit, microbatch, direction);
-    if (position.placement == layout::Placement::partial) {
+        convert(position.buffer, position.placement, use.wanted, value, unit, microbatch, direction);
+    if (layout::is_sum(position.placement)) {
         position = {made, use.wanted};  // backward does not sum again
     } else {
         converted_[{key, use.wanted, direction}] = made;
     }
     return made;
+}
+
+/// Adds the parameters of a phase. Of the summands of an output, one has the bias.
+void PhaseWriter::add_summand_parameters(Op& op, const layout::Phase& phase) {
+    if (model_.tensor() > 1 && !phase.writes.empty() && layout::is_sum(phase.writes.front().wanted)) {
+        const auto axis = model_.token_axis(unit_of(op.unit).values[phase.writes.front().value]);
+        if (model_.mesh.coordinate(axis, model_.rank) != 0) {
+            add_parameters(op, phase, {Role::weight, Role::table, Role::lora_a, Role::lora_b});
+            return;
+        }
+    }
+    add_parameters(op, phase);
 }
 
 void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
@@ -48,14 +60,7 @@ void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
     for (const auto& use : described.reads) {
         op.reads.push_back(whole(program, use_value(unit, use, microbatch, Direction::forward), use.role));
     }
-    // One rank of the sum adds the bias.
-    const bool is_summand = !described.writes.empty() && model_.tensor() > 1 &&
-                            described.writes.front().wanted == layout::Placement::partial;
-    if (is_summand && model_.tensor_rank != 0) {
-        add_parameters(op, described, {Role::weight, Role::table, Role::lora_a, Role::lora_b});
-    } else {
-        add_parameters(op, described);
-    }
+    add_summand_parameters(op, described);
     switch (described.kind) {
         case PhaseKind::embedding:
             op.reads.push_back(batch(BatchTensor::tokens, microbatch));

@@ -17,11 +17,7 @@ Operand without_bytes(BufferId buffer, Role role) {
 /// Returns a collective of the row or column of this rank, in which `root` has the only block.
 Op PhaseWriter::grid_op(
     OpKind kind, const GridBlock& block, Axis axis, int root, std::int64_t bytes, spec::DType type) {
-    auto& program = draft_.program;
-    auto op = tensor_op(kind, block.unit, block.microbatch, block.direction);
-    op.group = program.group(axis == Axis::tensor ? "tensor" : "tensor column",
-                             model_.mesh.group(axis, model_.rank));
-    op.lane = program.lane(Engine::collective, op.group);
+    auto op = tensor_op(kind, block.unit, block.microbatch, block.direction, axis);
     op.payload = type;
     const char* name = kind == OpKind::all_gather ? " broadcast " : " reduction ";
     op.label = label_of(block.unit, block.phase, block.direction, block.microbatch) + name + "of block " +

@@ -57,7 +57,9 @@ void PhaseWriter::merge_statistics(UnitId unit, int mb, int own) {
     const auto described = program.buffers[own];
     const int all = scratch_buffer("all " + described.name, described.bytes * model_.tensor(),
                                    MemoryCategory::logits, unit, mb);
-    auto gather = tensor_op(OpKind::all_gather, unit, mb, Direction::forward);
+    const auto& loss = unit_of(unit).phases[phase_of(unit_of(unit), PhaseKind::loss)];
+    auto gather = tensor_op(OpKind::all_gather, unit, mb, Direction::forward,
+                            model_.width_axis(unit_of(unit).values[loss.reads.front().value]));
     gather.payload = spec::DType::f32;
     gather.blocks = equal_blocks(described.bytes / 4 * model_.tensor(), 4, model_.tensor());
     gather.reads.push_back(whole(program, own, Role::input));
@@ -208,6 +210,9 @@ BufferId PhaseWriter::head(UnitId unit, int mb, BufferId input) {
     }
     use_value(unit, use, mb, Direction::forward);
 
+    if (model_.is_cube) {
+        return cube_head(unit, logits_phase, mb);
+    }
     const bool passes_on = trains && model_.passes_gradient_on(unit, logits_phase);
     if (model_.has_grid()) {
         return input_gradient_of_head(unit, mb, grid_head(unit, logits_phase, mb, passes_on));

@@ -93,7 +93,18 @@ PhaseWriter::PhaseWriter(const spec::RunSpec& spec,
 }
 
 std::int64_t PhaseWriter::rows(Placement placement) const {
-    return placement == Placement::split_tokens ? model_.tokens / model_.tensor() : model_.tokens;
+    switch (placement) {
+        case Placement::split_tokens:
+            return model_.tokens / model_.tensor();
+        case Placement::gathered:
+        case Placement::gathered_partial:
+            return model_.tokens * model_.gathered_groups();
+        case Placement::replicated:
+        case Placement::split_width:
+        case Placement::partial:
+            break;
+    }
+    return model_.tokens;
 }
 
 std::string PhaseWriter::label_of(UnitId unit, int phase, Direction direction, int microbatch) const {
@@ -192,7 +203,11 @@ bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase, const std::v
 }
 
 void PhaseWriter::add_dropout_reads(Op& op) {
-    op.reads.push_back(batch(BatchTensor::samples, op.microbatch));
+    const auto& output = unit_of(op.unit).phases[op.phase].writes.front();
+    const bool is_turned = model_.is_cube && unit_of(op.unit).values[output.value].is_turned;
+    const auto first = is_turned ? spec_.train.micro_batch : 0;
+    op.reads.push_back(
+        batch_rows(BatchTensor::samples, op.microbatch, first, first + spec_.train.micro_batch));
     add_step_inputs(op);
 }
 

@@ -115,6 +115,7 @@ class PhaseWriter {
     // expand_forward.cpp
     void forward_phase(UnitId unit, int phase, int microbatch);
     BufferId use_value(UnitId unit, const layout::ValueUse& use, int microbatch, Direction direction);
+    void add_summand_parameters(Op& op, const layout::Phase& phase);
 
     // expand_backward.cpp
     void backward_from(UnitId unit, int end, int microbatch);
@@ -144,6 +145,7 @@ class PhaseWriter {
     void forward_grid(UnitId unit, int phase, int microbatch);
     void backward_grid(UnitId unit, int phase, int microbatch);
     BufferId grid_head(UnitId unit, int phase, int microbatch, bool passes_on);
+    BufferId cube_head(UnitId unit, int phase, int microbatch);
     void grid_product(UnitId unit, int phase, int microbatch, BufferId x, BufferId y);
     void grid_gradients(UnitId unit, int phase, int microbatch, BufferId d_y, BufferId x, BufferId d_x);
     void grid_lookup(UnitId unit, int phase, int microbatch, BufferId x);
@@ -162,12 +164,13 @@ class PhaseWriter {
     int convert(BufferId buffer,
                 layout::Placement from,
                 layout::Placement to,
-                std::int64_t width,
+                const layout::Value& value,
                 UnitId unit,
                 int microbatch,
                 Direction direction);
-    void sum_over_tensor(BufferId buffer, UnitId unit, int microbatch, Direction direction);
-    Op tensor_op(OpKind kind, UnitId unit, int microbatch, Direction direction);
+    void sum_over_tensor(BufferId buffer, UnitId unit, int microbatch, Direction direction, spec::Axis axis);
+    Op tensor_op(
+        OpKind kind, UnitId unit, int microbatch, Direction direction, spec::Axis axis = spec::Axis::tensor);
 
     // expand_head.cpp
     /// Buffers of the packed weight; -1 if products read the unpacked weight.

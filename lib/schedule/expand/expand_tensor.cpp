@@ -25,7 +25,7 @@ std::vector<ByteRange> equal_blocks(std::int64_t elements, std::int64_t element_
     return blocks;
 }
 
-Op PhaseWriter::tensor_op(OpKind kind, UnitId unit, int microbatch, Direction direction) {
+Op PhaseWriter::tensor_op(OpKind kind, UnitId unit, int microbatch, Direction direction, spec::Axis axis) {
     auto& program = draft_.program;
     Op op;
     op.kind = kind;
@@ -33,7 +33,8 @@ Op PhaseWriter::tensor_op(OpKind kind, UnitId unit, int microbatch, Direction di
     op.purpose = Purpose::tensor;
     op.unit = unit;
     op.microbatch = microbatch;
-    op.group = program.group("tensor", model_.mesh.group(spec::Axis::tensor, model_.rank));
+    op.group = program.group(axis == spec::Axis::tensor ? "tensor" : "tensor column",
+                             model_.mesh.group(axis, model_.rank));
     op.lane = program.lane(Engine::collective, op.group);
     op.payload = spec_.precision.compute;
     op.label = unit_of(unit).name + " " + to_string(kind) + " " + to_string(direction) + " " +
@@ -41,11 +42,12 @@ Op PhaseWriter::tensor_op(OpKind kind, UnitId unit, int microbatch, Direction di
     return op;
 }
 
-void PhaseWriter::sum_over_tensor(BufferId buffer, UnitId unit, int microbatch, Direction direction) {
+void PhaseWriter::sum_over_tensor(
+    BufferId buffer, UnitId unit, int microbatch, Direction direction, spec::Axis axis) {
     if (model_.tensor() == 1) {
         return;
     }
-    auto op = tensor_op(OpKind::all_reduce, unit, microbatch, direction);
+    auto op = tensor_op(OpKind::all_reduce, unit, microbatch, direction, axis);
     auto& summed = draft_.program.buffers[buffer];
     summed.is_replicated = true;
     const std::int64_t width = element_bytes(summed);
@@ -56,10 +58,13 @@ void PhaseWriter::sum_over_tensor(BufferId buffer, UnitId unit, int microbatch, 
     add(std::move(op));
 }
 
+/// Converts a value, or its gradient, between two placements.
+///
+/// Ranks that divide the width of a value sum it; ranks that divide its tokens gather and scatter it.
 int PhaseWriter::convert(BufferId buffer,
                          Placement from,
                          Placement to,
-                         std::int64_t width,
+                         const layout::Value& value,
                          UnitId unit,
                          int microbatch,
                          Direction direction) {
@@ -67,25 +72,31 @@ int PhaseWriter::convert(BufferId buffer,
         return buffer;
     }
     if (from == Placement::partial && to == Placement::replicated) {
-        sum_over_tensor(buffer, unit, microbatch, direction);
+        sum_over_tensor(buffer, unit, microbatch, direction, model_.width_axis(value));
         return buffer;
     }
-    const bool gathers = from == Placement::split_tokens && to == Placement::replicated;
-    ZG_ENSURES(gathers || (from == Placement::partial && to == Placement::split_tokens));
+    const bool gathers = (from == Placement::split_tokens && to == Placement::replicated) ||
+                         (from == Placement::split_width && to == Placement::gathered);
+    ZG_ENSURES(gathers || (from == Placement::partial && to == Placement::split_tokens) ||
+               (from == Placement::gathered_partial && to == Placement::split_width));
     auto& program = draft_.program;
     auto made = program.buffers[buffer];
     made.name += gathers ? ", all tokens" : ", own tokens";
     const std::int64_t bytes_each = element_bytes(made);
     const auto type = made.type;
-    made.bytes = rows(to) * width * bytes_each;
+    const auto elements = [&](Placement placement) {
+        return rows(placement) * layout::local_width(value, placement, model_.tensor());
+    };
+    made.bytes = elements(to) * bytes_each;
     // Only the slice is saved for backward.
     auto& all_tokens = gathers ? made : program.buffers[buffer];
     all_tokens.consumer = MemoryCategory::working_buffers;
     const int result = program.add_buffer(std::move(made));
 
-    auto op = tensor_op(gathers ? OpKind::all_gather : OpKind::reduce_scatter, unit, microbatch, direction);
+    auto op = tensor_op(gathers ? OpKind::all_gather : OpKind::reduce_scatter, unit, microbatch, direction,
+                        model_.token_axis(value));
     op.payload = type;
-    op.blocks = equal_blocks(model_.tokens * width, bytes_each, model_.tensor());
+    op.blocks = equal_blocks(elements(gathers ? to : from), bytes_each, model_.tensor());
     op.reads.push_back(whole(program, buffer, Role::input));
     op.writes.push_back(whole(program, result, Role::output));
     add(std::move(op));

@@ -174,10 +174,10 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
         }
     }
     for (const auto& [members, ranges] : summands) {
-        const auto size = std::ssize(members);
-        const char* name = model_.has_grid() ? size == model_.tensor_rows() ? "tensor column" : "tensor grid"
-                           : size == model_.tensor() ? "tensor"
-                                                     : "shared heads";
+        const char* name = members == model_.mesh.group(Axis::tensor, model_.rank)       ? "tensor"
+                           : members == model_.mesh.group(Axis::tensor_row, model_.rank) ? "tensor column"
+                           : model_.has_grid()                                           ? "tensor grid"
+                                                                                         : "shared heads";
         sum_ranges(out, bucket, name, members, ranges);
     }
     const int last = model_.head_stage;

@@ -25,6 +25,10 @@ std::map<int, Summands> grouped(const Summands& summands, const Key& key) {
     return groups;
 }
 
+bool is_cut(const layout::Parameter& parameter) {
+    return parameter.tensor_dim >= 0 || parameter.row_slices > 1;
+}
+
 std::uint64_t left_fold(const std::vector<std::uint64_t>& terms, Terms& registry) {
     std::uint64_t total = Terms::zero;
     for (const auto term : terms) {
@@ -68,7 +72,7 @@ std::uint64_t ExpectedResults::initial_term(int rank, UnitId unit, int parameter
         return Terms::zero;
     }
     auto term = simulation::mixed(static_cast<std::uint64_t>(unit), static_cast<std::uint64_t>(parameter));
-    if (described(rank, unit, parameter).tensor_dim >= 0) {  // also that of a grid's blocks
+    if (is_cut(described(rank, unit, parameter))) {
         term = simulation::mixed(term, static_cast<std::uint64_t>(slice(rank, unit, parameter)) + 1);
     }
     return term;
@@ -86,8 +90,9 @@ int ExpectedResults::slice(int rank, UnitId unit, int parameter) const {
 }
 
 std::int64_t ExpectedResults::holders_key(int rank, UnitId unit, int parameter) const {
-    const bool is_sliced = described(rank, unit, parameter).tensor_dim >= 0;
-    const auto slot = is_sliced ? (std::int64_t{parameter} << 16) + slice(rank, unit, parameter) + 1 : 0;
+    const auto slot = is_cut(described(rank, unit, parameter))
+                          ? (std::int64_t{parameter} << 16) + slice(rank, unit, parameter) + 1
+                          : 0;
     return (static_cast<std::int64_t>(unit) << 32) + slot;
 }
 
@@ -110,8 +115,7 @@ std::vector<ExpectedResults::Use> ExpectedResults::uses(UnitId unit, int paramet
 std::string ExpectedResults::missing_or_twice(
     int rank, UnitId unit, int parameter, int step, const std::vector<Leaf>& leaves) const {
     const auto& summed = described(rank, unit, parameter);
-    const int tensor_ranks =
-        summed.gradient_is_partial ? layout::ranks_per_slice(summed, layout(rank).tensor()) : 1;
+    const bool is_partial = summed.gradient_is_partial;
     // By (data rank, tensor row, tensor rank, micro-batch, unit, phase): the rows that are summed.
     using Summand = std::tuple<int, int, int, int, int, int>;
     std::map<Summand, std::vector<std::pair<std::int64_t, std::int64_t>>> rows;
@@ -121,19 +125,24 @@ std::string ExpectedResults::missing_or_twice(
                    std::to_string(step);
         }
         // The tensor rank of a summand counts only in sums within a slice; other summands can be replicated.
-        if (tensor_ranks > 1 && slice(leaf.rank, unit, parameter) != slice(rank, unit, parameter)) {
+        if (is_partial && slice(leaf.rank, unit, parameter) != slice(rank, unit, parameter)) {
             return "a summand of another slice is in the sum";
         }
         const auto& from = layout(leaf.rank);
-        rows[{from.data_rank, from.tensor_row, tensor_ranks > 1 ? from.tensor_rank : 0, leaf.microbatch,
-              leaf.unit, leaf.phase}]
+        rows[{from.data_rank, from.tensor_row, is_partial ? from.tensor_rank : 0, leaf.microbatch, leaf.unit,
+              leaf.phase}]
             .emplace_back(leaf.row_begin, leaf.row_end);
     }
-    const auto expected_uses = uses(unit, parameter);
-    const auto expected = static_cast<std::size_t>(spec_.parallel.data) *
-                          static_cast<std::size_t>(spec_.parallel.tensor_rows) *
-                          static_cast<std::size_t>(tensor_ranks) *
-                          static_cast<std::size_t>(spec_.train.micro_batches) * expected_uses.size();
+    std::int64_t summands = 0;
+    for (const auto& [user, phase] : uses(unit, parameter)) {
+        // The rows of a grid sum the gradients of their blocks.
+        const bool is_of_grid = layout(rank).table.units[user].phases[phase].is_of_grid;
+        summands += is_partial   ? layout(rank).slice_holders(summed)
+                    : is_of_grid ? spec_.parallel.tensor_rows
+                                 : 1;
+    }
+    const auto expected =
+        static_cast<std::size_t>(spec_.parallel.data * spec_.train.micro_batches * summands);
     if (rows.size() != expected) {
         return std::to_string(rows.size()) + " of " + std::to_string(expected) +
                " contributions (data rank, micro-batch, use) are in the sum";

@@ -168,7 +168,10 @@ Pieces SimulatedWorld::inputs(int rank, BufferId index, int step, Pieces pieces)
     given.term = mixed(given.name, static_cast<std::uint64_t>(is_counted ? 0 : step));
     if (described.microbatch >= 0 && truth_ != nullptr) {
         const auto& layout = truth_->layout(rank);
-        for (const int coordinate : {layout.data_rank, layout.tensor_row, given.microbatch}) {
+        // In a cube, targets and what attention reads are of the sequences of turned values.
+        const auto tokens = program(rank).trainer_buffers.of(BatchTensor::tokens, described.microbatch);
+        const int group = index == tokens ? layout.sequence_group : layout.turned_group;
+        for (const int coordinate : {layout.data_rank, group, given.microbatch}) {
             given.term = mixed(given.term, static_cast<std::uint64_t>(coordinate));
         }
     }

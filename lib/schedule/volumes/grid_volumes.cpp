@@ -1,5 +1,6 @@
 #include "schedule/volumes/grid_volumes.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "base/contract.hpp"
@@ -52,10 +53,51 @@ class GridVolumes {
         return 2 * without_own_part(model_.tokens * sums.width * 4, blocks_);
     }
 
+    const layout::Value& value(UnitId unit, const layout::ValueUse& use) const {
+        return model_.table.units[unit].values[use.value];
+    }
+    /// Returns the bytes of one gather, or one reduction and scatter, of a value of a cube.
+    std::int64_t exchanged(UnitId unit, const layout::ValueUse& use) const {
+        const auto width = layout::local_width(value(unit, use), use.wanted, blocks_);
+        return without_own_part(model_.tokens * blocks_ * width * model_.element_bytes, blocks_);
+    }
+    static bool is_gathered(const layout::ValueUse& use) { return use.wanted == layout::Placement::gathered; }
+    /// True if the output of a phase is a sum over ranks of a cube, of which each of them needs a part.
+    bool is_scattered(UnitId unit, const Phase& phase) const {
+        const auto& phases = model_.table.units[unit].phases;
+        return phase.writes.front().wanted == layout::Placement::gathered_partial &&
+               std::ranges::any_of(phases, [&](const Phase& reader) {
+                   return std::ranges::any_of(reader.reads, [&](const layout::ValueUse& use) {
+                       return use.value == phase.writes.front().value && !layout::is_sum(use.wanted);
+                   });
+               });
+    }
+    /// Returns the bytes of a cube's conversions, which only products and sums of their outputs have.
+    std::int64_t cube_forward(UnitId unit, const Phase& phase) const {
+        return (is_gathered(phase.reads.front()) ? exchanged(unit, phase.reads.front()) : 0) +
+               (is_scattered(unit, phase) ? exchanged(unit, phase.writes.front()) : 0);
+    }
+    std::int64_t cube_backward(UnitId unit, int number) const {
+        const auto& phase = model_.table.units[unit].phases[number];
+        std::int64_t bytes = is_scattered(unit, phase) ? exchanged(unit, phase.writes.front()) : 0;
+        if (is_gathered(phase.reads.front())) {
+            // The head's input is already gathered.
+            const bool is_head = phase.kind == PhaseKind::logits;
+            const int times = (weight(unit, phase).is_trained && !is_head ? 1 : 0) +
+                              (model_.passes_gradient_on(unit, number) ? 1 : 0);
+            bytes += times * exchanged(unit, phase.reads.front());
+        }
+        return bytes;
+    }
+
     std::int64_t forward(UnitId unit, const Phase& phase) const {
         switch (phase.kind) {
             case PhaseKind::linear:
             case PhaseKind::logits:
+            case PhaseKind::residual:
+                if (!phase.is_of_grid) {
+                    return cube_forward(unit, phase);
+                }
                 return series(weight_elements(phase) * model_.element_bytes) + series(output_bytes(phase));
             case PhaseKind::embedding:
                 return series(table_elements(unit, phase) * model_.element_bytes);
@@ -73,7 +115,11 @@ class GridVolumes {
         const auto& phase = model_.table.units[unit].phases[number];
         switch (phase.kind) {
             case PhaseKind::linear:
-            case PhaseKind::logits: {
+            case PhaseKind::logits:
+            case PhaseKind::residual: {
+                if (!phase.is_of_grid) {
+                    return cube_backward(unit, number);
+                }
                 const bool trains = weight(unit, phase).is_trained;
                 const bool passes_on = model_.passes_gradient_on(unit, number);
                 const auto elements = weight_elements(phase);

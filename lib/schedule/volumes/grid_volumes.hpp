@@ -22,6 +22,17 @@ namespace ziggurat::schedule {
 /// one: the two products of backward share the blocks of the output's gradient. Lookups move blocks of the
 /// table, norms the sums of their rows, and the head the statistics of its losses.
 ///
+/// In a cube, a product of T tokens of its rank with parts I and O of the widths of its input and output
+/// moves, in elements of the compute type,
+///
+///     forward    (q - 1) T (I + O)        the input is gathered; the output is reduced and scattered
+///     backward   (q - 1) T (O + I + I)    the gradient of the output is gathered, that of the input reduced and
+///                                         scattered, and the input gathered again instead of being saved
+///
+/// Weights are gathered and their gradients reduced over the layers of the cube, as shards of the data axis
+/// (Purpose::parameters, Purpose::gradients). All together, these are the 6 (q - 1)/q^3 of the table of modes
+/// and 2 (q - 1)/q^3 more, because backward gathers inputs and weights again.
+///
 /// \pre the tensor ranks are a grid
 std::int64_t grid_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
 

@@ -52,7 +52,7 @@ class SavedValues {
             return;
         }
         const auto placed = unit_.values[use.value].placement;
-        kept_[use.value] = placed == Placement::partial ? use.wanted : placed;
+        kept_[use.value] = layout::is_sum(placed) ? use.wanted : placed;
     }
 
     const layout::Unit& unit_;

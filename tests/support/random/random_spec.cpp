@@ -254,6 +254,7 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     Draw grid_draw{seed + 8'000'000};  // its own, so that the limit changes no other draw; as below
     if (limits.grids && grid_draw.chance(0.5)) {
         spec = with_grid(spec, std::max(2, spec.parallel.tensor), limits.max_ranks);
+        spec = grid_draw.chance(0.6) ? with_cube(spec, limits.max_ranks) : spec;
     }
     Draw draw{seed + 9'000'000};
     if (limits.fates && draw.chance(0.6)) {
@@ -401,6 +402,28 @@ spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
     return made;
 }
 
+spec::RunSpec with_cube(const spec::RunSpec& spec, int max_ranks) {
+    const int side = spec.parallel.tensor;
+    const int times = spec.parallel.data % side == 0 ? 1 : side;
+    if (!spec.parallel.has_grid() || spec.parallel.ranks * times > max_ranks) {
+        return spec;
+    }
+    auto made = spec;
+    auto& parallel = made.parallel;
+    parallel.tensor_mode = spec::TensorMode::three_d;
+    parallel.tensor_depth = side;
+    parallel.ranks *= times;
+    parallel.data *= times;
+    auto& sharding = made.sharding;
+    const bool is_whole = times > 1 || sharding.parameters % side == 0;  // spans are whole layers
+    for (int* span : {&sharding.parameters, &sharding.gradients, &sharding.optimizer}) {
+        *span = is_whole ? *span * times : parallel.data;
+    }
+    sharding.sum_group = parallel.data;
+    made.train.global_batch = made.train.micro_batch * made.train.micro_batches * parallel.sequence_groups();
+    return made;
+}
+
 spec::RunSpec with_reuse(spec::RunSpec spec) {
     spec.precision.compute = spec.precision.gradient = DType::bf16;
     spec.train.global_batch /= spec.train.micro_batches;
@@ -447,7 +470,7 @@ void Coverage::note(const spec::RunSpec& s) {
     const auto windowed = layout::num_windowed_layers(s);
     note("layers with a window", windowed == 0 ? "none" : windowed < s.model.layers ? "some" : "all");
     note("parallel.tensor", number(s.parallel.tensor));
-    note("parallel.tensor.mode", s.parallel.has_grid() ? "2d" : "1d");
+    note("parallel.tensor.mode", s.parallel.has_cube() ? "3d" : s.parallel.has_grid() ? "2d" : "1d");
     note("parallel.sequence", s.parallel.sequence ? "true" : "false");
     note("parallel.context", number(s.parallel.context));
     note("parallel.data", number(s.parallel.data));

@@ -33,7 +33,7 @@ struct RandomSpecLimits {
     bool by_layer = false;       ///< runs of one stage may have train.accumulate by_layer
     bool fates = false;          ///< single activations may have their own fate
     bool lora = false;           ///< only adapters are trained, and no weights are tiled
-    bool grids = false;          ///< tensor ranks may be a grid
+    bool grids = false;          ///< tensor ranks may be a grid or a cube
 };
 
 /// Draws a spec by seed.
@@ -44,6 +44,11 @@ std::string described(const spec::RunSpec& spec);
 
 /// Returns the run with a grid of tensor ranks of the side `side`, or as it is if it cannot have one.
 spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks);
+
+/// Returns the run of a grid with a cube of its side.
+///
+/// Returns it as it is if it has no grid, or if the cube would have too many ranks.
+spec::RunSpec with_cube(const spec::RunSpec& spec, int max_ranks);
 
 /// Returns the run with gradients in the memory of parameters (tiers.reuse).
 ///

@@ -357,5 +357,63 @@ TEST(Family, GivesEachRankOfAGridABlockOfEachMatrix) {
     }
 }
 
+// Rows and columns of a layer change places with each product: inputs of the next one are its outputs.
+TEST(Family, TurnsTheBlocksOfACubeWithEachProduct) {
+    auto model = gpt2_124m();
+    model.layers = 1;
+    model.vocab_padded = 50304;
+    const TensorSplit cube{.ranks = 3, .rows = 3, .is_cube = true};
+    const auto table = family_table(model, cube);
+    const auto& layer = table.units[1];
+    const auto parameter = [&](const std::string& name) {
+        const auto at = std::ranges::find(layer.parameters, "layers.0." + name, &Parameter::name);
+        EXPECT_NE(at, layer.parameters.end()) << name;
+        return *at;
+    };
+    const std::int64_t h = model.hidden / 3;
+    const std::int64_t ffn = model.ffn_hidden / 3;
+    const TensorPosition position{.rank = 1, .row = 2};
+    using Box = std::vector<std::int64_t>;
+    const auto expect_box = [&](const std::string& name, const Box& begin, const Box& extents) {
+        EXPECT_EQ(local_begin(parameter(name), 3, position), begin) << name;
+        EXPECT_EQ(local_extents(parameter(name), 3), extents) << name;
+    };
+    expect_box("attention.q.weight", {2 * h, h}, {h, h});
+    expect_box("attention.out.weight", {h, 2 * h}, {h, h});
+    expect_box("mlp.up.weight", {2 * ffn, h}, {ffn, h});
+    expect_box("mlp.down.weight", {h, 2 * ffn}, {h, ffn});
+    expect_box("attention.v.bias", {2 * h}, {h});
+    expect_box("attention.out.bias", {h}, {h});
+    expect_box("mlp.up.bias", {2 * ffn}, {ffn});
+    expect_box("mlp_norm.gain", {h}, {h});
+
+    for (const auto& each : layer.parameters) {
+        const bool is_of_norm = each.name.find("norm") != std::string::npos;
+        EXPECT_EQ(each.gradient_is_partial, is_of_norm) << each.name;
+    }
+    for (const auto& value : layer.values) {
+        const bool is_between_products = value.name == "qkv" || value.name == "attended" ||
+                                         value.name == "lse" || value.name.starts_with("mlp.up") ||
+                                         value.name == "mlp.active";
+        EXPECT_EQ(value.is_turned, is_between_products) << value.name;
+    }
+}
+
+TEST(Family, SumsGradientsOfNormsOfHeadsOverTheRanksOfACubeThatHaveThem) {
+    auto model = gpt2_124m();
+    model.family = "olmo2";
+    model.layers = 1;
+    model.vocab_padded = 50304;
+    const TensorSplit cube{.ranks = 2, .rows = 2, .is_cube = true};
+    const auto table = family_table(model, cube);
+    for (const auto& parameter : table.units[1].parameters) {
+        if (parameter.name.ends_with("q_norm.gain")) {
+            EXPECT_EQ(parameter.tensor_dim, -1);
+            EXPECT_EQ(parameter.row_slices, 2);
+            EXPECT_TRUE(parameter.gradient_is_partial);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace ziggurat::layout

@@ -88,6 +88,30 @@ TEST(ModelLayout, CountsASharedHeadOfKeysOnTheFirstRankThatHasIt) {
     }
 }
 
+TEST(ModelLayout, HasOtherSequencesForTurnedValuesOfACube) {
+    auto spec = test::small_spec("gpt2");
+    auto& parallel = spec.parallel;
+    parallel.tensor_mode = spec::TensorMode::three_d;
+    parallel.tensor = parallel.tensor_rows = parallel.tensor_depth = 2;
+    parallel.data = 4;
+    parallel.ranks = 16;
+    const ModelLayout model{spec, 13};  // column 1, row 0, layer 1 of the second cube
+    EXPECT_EQ(model.sequence_group, 6);
+    EXPECT_EQ(model.turned_group, 7);
+    EXPECT_TRUE(model.counts_losses());
+    EXPECT_FALSE((ModelLayout{spec, 14}.counts_losses()));
+
+    const auto holders = [&](const char* name) {
+        const auto& parameters = model.table.units[1].parameters;
+        const auto at =
+            std::ranges::find(parameters, std::string{"layers.0."} + name, &layout::Parameter::name);
+        return model.slice_members(*at);
+    };
+    EXPECT_EQ(holders("attention.q.weight"), (std::vector<int>{13}));
+    EXPECT_EQ(holders("attention.q.bias"), (std::vector<int>{12, 13}));
+    EXPECT_EQ(holders("attention.out.bias"), (std::vector<int>{13, 15}));
+}
+
 TEST(ModelLayout, CountsReplicasOverTheTensorAxisOnce) {
     auto spec = test::small_spec("gpt2");
     spec.parallel.tensor = spec.parallel.ranks = 2;

@@ -20,6 +20,13 @@ TEST(StateSpans, AreStagesOverAllRanksOnly) {
     EXPECT_EQ(span_text({1, 4, 8}, 8), "spans 1/4/8");
 }
 
+TEST(StateSpans, CoverWholeLayersOfACube) {
+    EXPECT_EQ(in_whole_layers(spans_of_stage(0, 4), 2), (StateSpans{2, 2, 2}));
+    EXPECT_EQ(in_whole_layers(spans_of_stage(1, 4), 2), (StateSpans{2, 2, 4}));
+    EXPECT_EQ(in_whole_layers(spans_of_stage(3, 4), 2), (StateSpans{4, 4, 4}));
+    EXPECT_EQ(in_whole_layers({1, 3, 6}, 1), (StateSpans{1, 3, 6}));
+}
+
 TEST(StateSpans, OfASearchNestAndGradientsFollow) {
     const auto all = allowed_spans({}, 8, 4);
     EXPECT_EQ(all.size(), 9U) << "3 x 3 choices of one rank, a node and all";
