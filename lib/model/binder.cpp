@@ -17,10 +17,10 @@ using layout::PhaseKind;
 template <class T>
 Binder<T>::Binder(const spec::RunSpec& spec,
                   const layout::FamilyTable& table,
-                  int tensor_rank,
+                  layout::TensorPosition position,
                   int context_rank,
                   const device::Stream& stream)
-    : spec_{spec}, table_{table}, tensor_rank_{tensor_rank}, context_rank_{context_rank}, stream_{stream} {}
+    : spec_{spec}, table_{table}, position_{position}, context_rank_{context_rank}, stream_{stream} {}
 
 template <class T>
 kernels::Dropout Binder<T>::dropout(
@@ -29,7 +29,7 @@ kernels::Dropout Binder<T>::dropout(
     if (made.probability > 0) {
         made.sequence = spec_.data.seq / spec_.parallel.context;
         made.first_row = first_row;
-        made.first_channel = spec_.parallel.has_grid() ? stream_width() * tensor_rank_ : 0;
+        made.first_channel = spec_.parallel.has_grid() ? stream_width() * position_.rank : 0;
         made.rows = layout::context_rows(spec_.parallel, context_rank_, spec_.data.seq);
     }
     return made;
@@ -103,7 +103,7 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
         case PhaseKind::residual:
             return bind_residual(binder, unit, phase, operands);
         case PhaseKind::logits:
-            if (phase.is_of_grid) {
+            if (binder.spec().parallel.has_grid()) {
                 return bind_linear(binder, phase, operands);
             }
             if (operands.op().column_end > 0) {

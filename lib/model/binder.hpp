@@ -35,11 +35,11 @@ using Arenas = std::array<std::byte*, schedule::num_arenas>;
 template <class T>
 class Binder {
   public:
-    /// \param tensor_rank   coordinate on the tensor axis of the rank that runs the ops
+    /// \param position      of the rank that runs the ops, in its tensor group
     /// \param context_rank  the same on the context axis
     Binder(const spec::RunSpec& spec,
            const layout::FamilyTable& table,
-           int tensor_rank,
+           layout::TensorPosition position,
            int context_rank,
            const device::Stream& stream);
 
@@ -52,8 +52,10 @@ class Binder {
     const spec::RunSpec& spec() const noexcept { return spec_; }
     const device::Stream& stream() const noexcept { return stream_; }
     /// Returns this rank's first row or head if `total` of them are sharded evenly over the tensor axis.
+    ///
+    /// In a cube, heads and logits are parts of turned values, so they are sharded over its rows.
     std::int64_t first_of_slice(std::int64_t total) const noexcept {
-        return total / spec_.parallel.tensor * tensor_rank_;
+        return total / spec_.parallel.tensor * (spec_.parallel.has_cube() ? position_.row : position_.rank);
     }
 
     /// Returns the elements of a token of the residual stream that this rank has.
@@ -84,7 +86,8 @@ class Binder {
   private:
     const spec::RunSpec& spec_;
     const layout::FamilyTable& table_;
-    int tensor_rank_, context_rank_;
+    layout::TensorPosition position_;
+    int context_rank_;
     device::Stream stream_;
     kernels::AttentionOps attention_ops_{};
     std::map<kernels::LinearShape, kernels::Linear<T>> linears_;

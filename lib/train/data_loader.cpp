@@ -6,6 +6,7 @@
 #include "base/contract.hpp"
 #include "comm/control.hpp"
 #include "data/order/sample_order.hpp"
+#include "layout/families/family_descriptor.hpp"
 
 namespace ziggurat::train {
 
@@ -81,7 +82,9 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot, const layout::Co
                 copy_positions(batch.mask, batch.seq, positions, slot.mask);
                 break;
             case BatchTensor::samples:
-                copy_all(batch.samples, slot.samples);
+                for (std::size_t first = 0; first < slot.samples.size(); first += batch.samples.size()) {
+                    copy_all(batch.samples, slot.samples.subspan(first, batch.samples.size()));
+                }
                 break;
             case BatchTensor::window_starts:
                 break;  // the assembly derives them from document_starts
@@ -101,6 +104,32 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot, const layout::Co
     }
 }
 
+RankBatch::RankBatch(const spec::RunSpec& spec, const BatchPart& part)
+    : part_{part},
+      looks_up_positions_{layout::family_of(spec.model).positions == layout::Positions::learned},
+      targets_{spec.train.micro_batch, spec.data.seq} {
+    if (part.is_turned()) {
+        tokens_.emplace(spec.train.micro_batch, spec.data.seq);
+    }
+}
+
+void RankBatch::fill(const data::BatchSource& source,
+                     std::int64_t first_sample,
+                     std::int64_t apart,
+                     const BatchSlot& slot) {
+    source.fill(targets_, first_sample + part_.turned_group * apart);
+    copy_into(targets_, slot, part_.positions);
+    if (!tokens_) {
+        return;
+    }
+    source.fill(*tokens_, first_sample + part_.group * apart);
+    copy_all(tokens_->tokens, slot.tokens);
+    copy_all(tokens_->samples, slot.samples.first(tokens_->samples.size()));
+    if (looks_up_positions_) {
+        copy_all(tokens_->positions, slot.positions);
+    }
+}
+
 DataLoader::DataLoader(const spec::RunSpec& spec,
                        data::BatchSource source,
                        const BatchPart& part,
@@ -109,26 +138,28 @@ DataLoader::DataLoader(const spec::RunSpec& spec,
                        std::span<const kernels::AnswerSums> references)
     : spec_{spec},
       source_{std::move(source)},
-      batch_{spec.train.micro_batch, spec.data.seq},
+      batch_{spec, part},
       part_{part},
       counts_{counts},
       samples_ahead_{progress.next_sample - progress.step * spec.train.global_batch},
       references_{references} {}
 
 void DataLoader::put_references(const BatchSlot& slot) const {
-    for (std::size_t p = 0; p < batch_.pairs.size(); ++p) {
-        slot.references[p] = known_score(references_, batch_.pair_numbers[p]);
+    const auto& numbers = batch_.of_targets().pair_numbers;
+    for (std::size_t p = 0; p < numbers.size(); ++p) {
+        slot.references[p] = known_score(references_, numbers[p]);
     }
 }
 
 std::int64_t DataLoader::fill_slot(std::int64_t step, std::int64_t microbatch, const BatchSlot& slot) {
-    source_.fill(batch_, samples_ahead_ + data::sample_of(spec_.train, spec_.parallel.sequence_groups(), step,
-                                                          part_.group, microbatch, 0));
-    copy_into(batch_, slot, part_.positions);
+    const auto groups = spec_.parallel.sequence_groups();
+    const auto first = data::sample_of(spec_.train, groups, step, 0, microbatch, 0);
+    batch_.fill(source_, samples_ahead_ + first, spec_.train.global_batch / groups, slot);
+    const auto& batch = batch_.of_targets();
     if (spec_.data.has_pairs) {
         put_references(slot);
     }
-    return spec_.data.has_pairs ? std::ssize(batch_.pairs) : targets_at(batch_, part_.positions);
+    return spec_.data.has_pairs ? std::ssize(batch.pairs) : targets_at(batch, part_.positions);
 }
 
 std::int64_t DataLoader::all_targets(std::int64_t mine, const comm::Context& ranks) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,30 @@
 #include "train/step/batch_slots.hpp"
 
 namespace ziggurat::train {
+
+/// Sequences of a rank's micro-batch. In a cube, its tokens are of other sequences than its targets.
+class RankBatch {
+  public:
+    RankBatch(const spec::RunSpec& spec, const BatchPart& part);
+
+    /// Fills `slot` from `source`; allocates nothing.
+    ///
+    /// \param first_sample  of sequence group 0
+    /// \param apart         samples from the first one of a sequence group to that of the next
+    void fill(const data::BatchSource& source,
+              std::int64_t first_sample,
+              std::int64_t apart,
+              const BatchSlot& slot);
+
+    /// Returns the sequences of the targets.
+    const data::Batch& of_targets() const noexcept { return targets_; }
+
+  private:
+    BatchPart part_;
+    bool looks_up_positions_;  ///< the embedding reads the positions of its tokens; else attention does
+    data::Batch targets_;
+    std::optional<data::Batch> tokens_;  ///< if they differ
+};
 
 /// Fills the slots of a step with this rank's samples of the global batch.
 class DataLoader {
@@ -78,7 +103,7 @@ class DataLoader {
 
     const spec::RunSpec& spec_;
     data::BatchSource source_;
-    data::Batch batch_;
+    RankBatch batch_;
     BatchPart part_;
     bool counts_;
     /// Added to step * global_batch to obtain the first sample; nonzero after a change of the batch size.

@@ -9,7 +9,6 @@
 #include "base/exact_sum.hpp"
 #include "comm/control.hpp"
 #include "model/preference_loss.hpp"
-#include "train/data_loader.hpp"
 
 namespace ziggurat::train {
 
@@ -24,7 +23,7 @@ Evaluation::Evaluation(const spec::RunSpec& spec,
       world_{world},
       model_{model},
       assembly_{assembly},
-      batch_{spec.train.micro_batch, spec.data.seq},
+      batch_{spec, {model.sequence_group, model.turned_group, model.positions}},
       references_{references} {}
 
 std::int64_t Evaluation::target_bytes(const data::TextTokenizer& tokenizer) const {
@@ -55,8 +54,7 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
             assembly_.evaluator().finish();
             return std::nullopt;
         }
-        validation_.fill(batch_, first + model_.sequence_group * rows);
-        copy_into(batch_, assembly_.evaluate_slot(), model_.positions);
+        batch_.fill(validation_, first, rows, assembly_.evaluate_slot());
         assembly_.evaluator().run_step();
         if (model_.counts_losses() && spec_.data.has_pairs) {
             add_pairs(sums, rewards);
@@ -76,9 +74,10 @@ void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
     const std::size_t seq = model_.positions.size;
     const std::span losses = assembly_.evaluate_slot().losses;
     const std::span mask = assembly_.evaluate_slot().mask;
-    for (std::size_t row = 0; row < batch_.samples.size(); ++row) {
-        if (batch_.samples[row] >= 0) {  // otherwise the row is after the last sample and fully masked
-            auto& of_source = sums.at(validation_.source_of(batch_.samples[row]));
+    const auto& samples = batch_.of_targets().samples;
+    for (std::size_t row = 0; row < samples.size(); ++row) {
+        if (samples[row] >= 0) {  // otherwise the row is after the last sample and fully masked
+            auto& of_source = sums.at(validation_.source_of(samples[row]));
             add_losses(losses.subspan(row * seq, seq), of_source.losses);
             for (const auto is_target : mask.subspan(row * seq, seq)) {
                 of_source.targets += is_target;
@@ -88,16 +87,17 @@ void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
 }
 
 void Evaluation::add_pairs(std::vector<SourceSums>& sums, ExactRewards& rewards) const {
+    const auto& batch = batch_.of_targets();
     const auto rule = model::preference_loss(spec_.train.objective);
     const auto* losses = assembly_.evaluate_slot().losses.data();
-    for (std::size_t p = 0; p < batch_.pairs.size(); ++p) {
-        const auto [chosen, rejected, end] = batch_.pairs[p];
-        const auto& reference = known_score(references_, batch_.pair_numbers[p]);
+    for (std::size_t p = 0; p < batch.pairs.size(); ++p) {
+        const auto [chosen, rejected, end] = batch.pairs[p];
+        const auto& reference = known_score(references_, batch.pair_numbers[p]);
         const auto result = kernels::preference_of(
-                                rule, kernels::loss_of_answer(losses, batch_.mask.data(), chosen, rejected),
-                                kernels::loss_of_answer(losses, batch_.mask.data(), rejected, end), reference)
+                                rule, kernels::loss_of_answer(losses, batch.mask.data(), chosen, rejected),
+                                kernels::loss_of_answer(losses, batch.mask.data(), rejected, end), reference)
                                 .result;
-        auto& of_source = sums.at(validation_.source_of(batch_.samples[chosen / batch_.seq]));
+        auto& of_source = sums.at(validation_.source_of(batch.samples[chosen / batch.seq]));
         of_source.losses.add(static_cast<double>(result.loss));
         ++of_source.targets;
         rewards.add(result);

@@ -11,13 +11,13 @@
 #include "base/exact_sum.hpp"
 #include "base/progress.hpp"
 #include "comm/context.hpp"
-#include "data/batch.hpp"
 #include "data/batch_source.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "kernels/element/preference_element.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/step_report.hpp"
+#include "train/data_loader.hpp"
 #include "train/step/assembly.hpp"
 #include "train/step/loss_sum.hpp"
 
@@ -86,7 +86,7 @@ class Evaluation {
     comm::Context world_;
     const schedule::ModelLayout& model_;
     Assembly& assembly_;
-    data::Batch batch_;
+    RankBatch batch_;
     std::span<const kernels::AnswerSums> references_;
 };
 

@@ -89,8 +89,8 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
       references_{spec_.data.has_pairs ? corpus_.num_pairs() : 0},
       feeder_{spec_,
               inputs.corpus.training(order_),
-              {model_.sequence_group, model_.positions},
-              spec::has_no_flush(spec_.parallel) ? model_.tensor_rank == 0 : model_.counts_losses(),
+              {model_.sequence_group, model_.turned_group, model_.positions},
+              spec::has_no_flush(spec_.parallel) ? model_.counts_targets() : model_.counts_losses(),
               resumed_.progress,
               references_.all()},
       evaluation_{

@@ -31,7 +31,8 @@ struct Layout {
     bool is_ring = false;
     int tiles = 1;  ///< of MLPs along the sequence
     int rows = 1;   ///< rows of a grid of tensor ranks; `tensor` is then its columns
-    int depth = 1;  ///< copies of the grid
+    int depth = 1;  ///< copies of the grid, or layers of a cube
+    bool is_cube = false;
     spec::RecomputeKind recompute = spec::RecomputeKind::none;
 
     int ranks() const { return context * data * tensor * rows * depth * stages; }
@@ -41,7 +42,8 @@ struct Layout {
                std::to_string(stages) + ", zero " + std::to_string(zero) +
                (has_sequence ? ", sequence" : "") + (has_pieces ? ", pieces" : "") +
                (tiles > 1 ? ", tiles " + std::to_string(tiles) : "") +
-               (rows > 1 ? ", grid of depth " + std::to_string(depth) : "");
+               (rows > 1 ? (is_cube ? ", cube" : ", grid") + std::string{" of depth "} + std::to_string(depth)
+                         : "");
     }
 };
 
@@ -92,6 +94,9 @@ std::vector<Layout> layouts() {
         {.data = 2, .tensor = 2, .zero = 2, .rows = 2, .recompute = RecomputeKind::full},
         {.tensor = 2, .stages = 2, .rows = 2, .recompute = RecomputeKind::selective},
         {.tensor = 2, .stages = 3, .zero = 1, .rows = 2},
+        {.tensor = 2, .rows = 2, .depth = 2, .is_cube = true},
+        {.tensor = 2, .rows = 2, .depth = 2, .is_cube = true, .recompute = RecomputeKind::selective},
+        {.tensor = 2, .zero = 2, .rows = 2, .depth = 2, .is_cube = true, .recompute = RecomputeKind::full},
     };
 }
 
@@ -120,15 +125,17 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.parallel.tensor = layout.tensor;
     run.parallel.tensor_rows = layout.rows;
     run.parallel.tensor_depth = layout.depth;
+    run.parallel.tensor_mode = layout.is_cube ? spec::TensorMode::three_d : spec::TensorMode::one_d;
     run.parallel.sequence = layout.has_sequence;
     run.overlap.tensor_pieces = layout.has_pieces;
     run.tiers.sequence_tiles = layout.tiles;
     run.parallel.stages = layout.stages;
     run.parallel.ranks = run.parallel.ranks_per_node = layout.ranks();
     const int span = run.parallel.data;
-    run.sharding.optimizer = layout.zero >= 1 ? span : 1;
-    run.sharding.gradients = layout.zero >= 2 ? span : 1;
-    run.sharding.parameters = layout.zero >= 3 ? span : 1;
+    const int whole = layout.is_cube ? layout.depth : 1;
+    run.sharding.optimizer = layout.zero >= 1 ? span : whole;
+    run.sharding.gradients = layout.zero >= 2 ? span : whole;
+    run.sharding.parameters = layout.zero >= 3 ? span : whole;
     run.sharding.sum_group = span;
     run.recompute.kind = layout.recompute;
     run.train.steps = 4;

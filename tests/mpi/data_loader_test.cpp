@@ -49,7 +49,7 @@ spec::RunSpec run_with(std::int64_t global_batch) {
 }
 
 /// All positions of all sequences.
-const BatchPart whole{0, layout::context_rows({}, 0, 4)};
+const BatchPart whole{0, 0, layout::context_rows({}, 0, 4)};
 
 /// Returns the global indices of the samples of one step on one rank with the whole batch.
 std::vector<std::int64_t> samples_of_step(DataLoader& feeder, const spec::RunSpec& run, std::int64_t step) {

@@ -4,9 +4,9 @@
 
 #include "layout/context/context_rows.hpp"
 #include "layout/families/family_descriptor.hpp"
-#include "layout/mesh.hpp"
 #include "optim/adamw_inputs.hpp"
 #include "optim/learning_rate.hpp"
+#include "schedule/model_layout.hpp"
 #include "spec/tensor_pattern.hpp"
 #include "spec/weight_versions.hpp"
 #include "tests/support/device/test_processors.hpp"
@@ -49,10 +49,29 @@ void fill(const train::BatchSlot& slot,
         slot.document_starts[i] =
             static_cast<std::int32_t>(document_start(run, first_sample + index / seq, index % seq));
     }
-    for (std::size_t row = 0; row < slot.samples.size(); ++row) {
-        slot.samples[row] = step * run.train.global_batch + first_sample + static_cast<std::int64_t>(row);
+    for (std::size_t i = 0; i < slot.samples.size(); ++i) {
+        const auto row = static_cast<std::int64_t>(i) % run.train.micro_batch;
+        slot.samples[i] = step * run.train.global_batch + first_sample + row;
     }
     fill_pairs(slot, run);
+}
+
+/// Replaces the tokens of a slot of a cube, whose sequences differ from those of the targets.
+void fill_tokens(const train::BatchSlot& slot,
+                 const spec::RunSpec& run,
+                 std::int64_t first_sample,
+                 std::int64_t step) {
+    for (std::int64_t i = 0; i < std::ssize(slot.tokens); ++i) {
+        const auto sample = first_sample + i / run.data.seq;
+        const auto position = i % run.data.seq;
+        slot.tokens[i] = token(run, sample, position, step);
+        if (layout::family_of(run.model).positions == layout::Positions::learned) {
+            slot.positions[i] = static_cast<std::int32_t>(position - document_start(run, sample, position));
+        }
+    }
+    for (std::int64_t row = 0; row < run.train.micro_batch; ++row) {
+        slot.samples[row] = step * run.train.global_batch + first_sample + row;
+    }
 }
 
 /// Returns the divisor of the loss: target tokens, or pairs.
@@ -151,12 +170,14 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     }
     train::Assembly assembly{run, std::move(programs), group, processors_for_tests(run.parallel.threads)};
     const auto targets = targets_of_batch(run);
-    const layout::Mesh mesh{run.parallel};
-    const auto data_rank = mesh.coordinate(spec::Axis::data, group.rank());
-    const auto context_rank = mesh.coordinate(spec::Axis::context, group.rank());
-    const auto group_of_sequences = data_rank / run.parallel.context * run.parallel.tensor_rows +
-                                    mesh.coordinate(spec::Axis::tensor_row, group.rank());
-    const auto first = group_of_sequences * (run.train.global_batch / run.parallel.sequence_groups());
+    const schedule::ModelLayout model{run, group.rank()};
+    const auto of_group = run.train.global_batch / run.parallel.sequence_groups();
+    const auto fill_slot = [&](const train::BatchSlot& slot, std::int64_t first, std::int64_t step) {
+        fill(slot, run, model.turned_group * of_group + first, model.context_rank, step);
+        if (model.is_cube) {
+            fill_tokens(slot, run, model.sequence_group * of_group + first, step);
+        }
+    };
     TinyOutcome outcome;
     const std::int64_t before = hooks.begin ? hooks.begin(assembly) : 0;
     if (hooks.between_ops) {
@@ -169,8 +190,8 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
         for (std::size_t i = 0; i < slots.size(); ++i) {
             const auto number = step * run.train.micro_batches + static_cast<std::int64_t>(i);
             if (number >= 0) {
-                fill(slots[i], run, first + number % run.train.micro_batches * run.train.micro_batch,
-                     context_rank, number / run.train.micro_batches);
+                fill_slot(slots[i], number % run.train.micro_batches * run.train.micro_batch,
+                          number / run.train.micro_batches);
             }
         }
         assembly.step_inputs() =
@@ -223,7 +244,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     assembly.train_executor().finish();
     outcome.weights_hash = assembly.weights_hash();
     outcome.average_hash = assembly.weights_hash(layout::PieceKind::average);
-    fill(assembly.evaluate_slot(), run, first, context_rank, run.train.steps);
+    fill_slot(assembly.evaluate_slot(), 0, run.train.steps);
     assembly.evaluator().run_step();
     assembly.evaluator().finish();
     const auto losses = assembly.evaluate_slot().losses;

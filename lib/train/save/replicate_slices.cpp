@@ -111,10 +111,10 @@ void pass_on(const comm::Context& world,
     }
 }
 
-/// Returns the ranges that this rank has in common with `holders` tensor ranks, itself included.
+/// Returns the ranges that this rank has in common with the tensor ranks `holders`, itself included.
 std::vector<CommonRun> runs_of_slices(const StateView& state,
                                       const std::vector<schedule::SavedRun>& saved,
-                                      int holders) {
+                                      const std::vector<int>& holders) {
     const auto& model = state.model;
     std::vector<CommonRun> runs;
     for (const auto& [index, elements, bytes, is_copied] : saved) {
@@ -125,7 +125,7 @@ std::vector<CommonRun> runs_of_slices(const StateView& state,
             const auto placed = model.flats[unit].parameter(p);
             const ElementRange part{std::max(elements.begin, placed.begin),
                                     std::min(elements.end, placed.end)};
-            if (part.begin < part.end && model.slice_holders(parameter) == holders) {
+            if (part.begin < part.end && model.slice_members(parameter) == holders) {
                 runs.push_back({index, part});
             }
         }
@@ -155,16 +155,19 @@ void replicate_slices(const comm::Context& world,
         });
     }
 
-    std::map<int, int> first_of_holders;  // by their number
+    // By shape of the slices: all ranks list the same shapes in the same order.
+    std::map<std::pair<int, int>, std::vector<int>> holders_of;
     for (const auto& unit : model.table.units) {
         for (const auto& parameter : unit.parameters) {
-            first_of_holders[model.slice_holders(parameter)] = model.slice_members(parameter).front();
+            auto holders = model.slice_members(parameter);
+            if (holders.size() > 1) {
+                holders_of[{std::ssize(holders), parameter.row_slices}] = std::move(holders);
+            }
         }
     }
-    first_of_holders.erase(1);
-    for (const auto& [holders, first] : first_of_holders) {
-        const auto group = world.group().split(first, model.rank);
-        ZG_ENSURES(group.size() == holders);
+    for (const auto& [shape, holders] : holders_of) {
+        const auto group = world.group().split(holders.front(), model.rank);
+        ZG_ENSURES(group.size() == std::ssize(holders));
         pass_on(world, group, state, runs_of_slices(state, saved, holders));
     }
 

@@ -30,14 +30,14 @@ std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>> make_binder(
         return AnyBinder{std::in_place_type<model::Binder<float>>,
                          spec,
                          model.table,
-                         model.tensor_rank,
+                         model.tensor_position(),
                          model.context_rank,
                          stream};
     }
     return AnyBinder{std::in_place_type<model::Binder<tensor::bfloat16>>,
                      spec,
                      model.table,
-                     model.tensor_rank,
+                     model.tensor_position(),
                      model.context_rank,
                      stream};
 }

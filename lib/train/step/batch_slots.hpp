@@ -16,7 +16,11 @@ namespace ziggurat::train {
 /// Part of the global batch that a rank has.
 struct BatchPart {
     int group = 0;                  ///< of ranks with the same sequences (ModelLayout::sequence_group)
+    int turned_group = 0;           ///< the same for targets (ModelLayout::turned_group)
     layout::ContextRows positions;  ///< of each sequence (ModelLayout::positions)
+
+    /// True if targets, and what attention reads, are of other sequences than tokens.
+    bool is_turned() const { return turned_group != group; }
 };
 
 /// Memory of the tensors of one micro-batch (schedule::BatchTensor).
@@ -29,8 +33,9 @@ struct BatchSlot {
     std::span<std::int32_t> positions;        ///< [micro_batch * positions]
     std::span<std::int32_t> document_starts;  ///< [micro_batch * seq], of all positions
     std::span<std::uint8_t> mask;             ///< [micro_batch * positions]
-    std::span<std::int64_t> samples;          ///< [micro_batch]
-    std::span<float> losses;                  ///< [micro_batch * positions], 0 where the mask is 0
+    /// [micro_batch]; of a cube [2, micro_batch], after those of the tokens those of the targets
+    std::span<std::int64_t> samples;
+    std::span<float> losses;  ///< [micro_batch * positions], 0 where the mask is 0
     /// Preference objectives: [micro_batch * (seq / min_pair_tokens)], see kernels::preference_weights.
     std::span<kernels::AnswerRows> pairs = {};
     std::span<kernels::AnswerSums> references = {};

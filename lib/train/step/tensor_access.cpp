@@ -72,7 +72,7 @@ TensorAccess::FoundTensor TensorAccess::find(const std::string& name) const {
         found.range = model_.flats[unit].parameter(found.parameter);
         const auto slice = layout::local_extents(*at, model_.tensor());
         // A slice of rows is contiguous in the tensor; a slice of columns has a part of every row.
-        const bool is_cut_by_columns = at->tensor_dim > 0;
+        const bool is_cut_by_columns = layout::last_cut_dim(*at) > 0;
         found.rows_apart = is_cut_by_columns ? at->extents.back() : found.range.size();
         found.row_elements = is_cut_by_columns ? slice.back() : found.range.size();
         const auto begin = layout::local_begin(*at, model_.tensor(), model_.tensor_position());

@@ -39,7 +39,7 @@ struct SlicePositions {
     SlicePositions(const layout::Parameter& parameter, int tensor, layout::TensorPosition position) {
         const auto local = layout::local_extents(parameter, tensor);
         const auto begin = layout::local_begin(parameter, tensor, position);
-        const std::size_t first = std::max(parameter.tensor_dim, 0);
+        const std::size_t first = layout::last_cut_dim(parameter);
         for (auto dim = first; dim < local.size(); ++dim) {
             run *= local[dim];
             whole_run *= parameter.extents[dim];

@@ -35,13 +35,17 @@ struct Layout {
     bool is_async = true;
     int tensor = 1, stages = 1, chunks = 1;
     bool has_sequence = false;
-    int rows = 1;  ///< rows of a grid of tensor ranks; `tensor` is then its columns
+    int rows = 1;          ///< rows of a grid of tensor ranks; `tensor` is then its columns
+    bool is_cube = false;  ///< the data ranks are layers of a cube
 
     int ranks() const { return data * tensor * rows * stages; }
     std::string text() const {
         return "data " + std::to_string(data) + " x tensor " + std::to_string(tensor) +
-               (has_sequence ? " with sequence" : "") + (rows > 1 ? " squared" : "") + " x stages " +
-               std::to_string(stages) + " of " + std::to_string(chunks) + " chunks, spans " +
+               (has_sequence ? " with sequence" : "") +
+               (is_cube    ? " cubed"
+                : rows > 1 ? " squared"
+                           : "") +
+               " x stages " + std::to_string(stages) + " of " + std::to_string(chunks) + " chunks, spans " +
                std::to_string(parameters) + " " + std::to_string(gradients) + " " +
                std::to_string(optimizer) + ", micro-batch " + std::to_string(micro_batch) +
                (is_async ? ", async" : ", sync");
@@ -58,6 +62,10 @@ spec::RunSpec spread(const spec::RunSpec& training, const Layout& layout) {
     run.train.steps = steps;
     run.parallel.tensor = layout.tensor;
     run.parallel.tensor_rows = layout.rows;
+    if (layout.is_cube) {
+        run.parallel.tensor_mode = spec::TensorMode::three_d;
+        run.parallel.tensor_depth = layout.rows;
+    }
     run.parallel.sequence = layout.has_sequence;
     run.parallel.stages = layout.stages;
     run.parallel.chunks_per_stage = layout.chunks;
@@ -192,6 +200,34 @@ TEST(Relayout, OfGridsKeepsTheCurve) {
         {.micro_batch = 4},
         {.tensor = 2, .rows = 2},
         {.data = 3, .parameters = 3, .gradients = 3, .optimizer = 3, .reduce = ReducePlan::each_microbatch},
+    };
+    for (const std::string family : {"gpt2", "llama"}) {
+        SCOPED_TRACE(family.c_str());
+        auto training = training_of_axes(family);
+        training.model.kv_heads = family == "llama" ? 2 : 12;
+        expect_one_curve(training, layouts);
+    }
+}
+
+TEST(Relayout, OfCubesKeepsTheCurve) {
+    if (test::world().size() < 8) {
+        GTEST_SKIP() << "a cube has 8 ranks";
+    }
+    const Layout cube{.data = 2,
+                      .parameters = 2,
+                      .gradients = 2,
+                      .optimizer = 2,
+                      .micro_batch = 3,
+                      .reduce = ReducePlan::each_microbatch,
+                      .tensor = 2,
+                      .rows = 2,
+                      .is_cube = true};
+    auto sync = cube;
+    sync.micro_batch = 1;
+    sync.is_async = false;
+    const std::vector<Layout> layouts{
+        cube, {.tensor = 2, .rows = 2}, sync, {.tensor = 2, .stages = 3, .has_sequence = true},
+        cube, {.micro_batch = 4},
     };
     for (const std::string family : {"gpt2", "llama"}) {
         SCOPED_TRACE(family.c_str());

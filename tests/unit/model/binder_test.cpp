@@ -31,7 +31,7 @@ void bind_all(const spec::RunSpec& spec, const schedule::ModelLayout& model, con
     static std::array<std::byte, 64> nowhere{};
     Arenas arenas;
     arenas.fill(nowhere.data());
-    Binder<T> binder{spec, model.table, model.tensor_rank, model.context_rank, device::Stream{1}};
+    Binder<T> binder{spec, model.table, model.tensor_position(), model.context_rank, device::Stream{1}};
     for (const auto& op : program.ops) {
         if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
             binder.bind(program, op, arenas);
@@ -119,7 +119,7 @@ kernels::AttentionOps attention_on_gpu(spec::RunSpec spec) {
         Arenas arenas;
         arenas.fill(nowhere.data());
         const auto gpu = device::cuda::make_device(0, nullptr);
-        Binder<tensor::bfloat16> binder{spec, model.table, 0, 0, gpu->make_stream()};
+        Binder<tensor::bfloat16> binder{spec, model.table, {}, 0, gpu->make_stream()};
         for (const auto& op : program.ops) {
             if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
                 binder.bind(program, op, arenas);
