@@ -36,17 +36,20 @@ spec::Axis axis(const std::string& keyword) {
                                   : spec::Axis::pipeline;
 }
 
-/// Sets the rows and columns of the grid of `degree` tensor ranks.
+/// Sets the rows and columns of the grid of `degree` tensor ranks, and its copies or the layers of a cube.
 ///
 /// If they are not a grid, which a rule reports, they stay one row.
 void resolve_tensor(spec::Parallel& parallel, int degree, int depth) {
     parallel.tensor = degree;
     parallel.tensor_rows = parallel.tensor_depth = 1;
-    const int copies = parallel.tensor_mode == spec::TensorMode::two_and_half_d ? depth : 1;
-    const bool is_grid = parallel.tensor_mode == spec::TensorMode::two_d ||
-                         parallel.tensor_mode == spec::TensorMode::two_and_half_d;
+    using spec::TensorMode;
+    const auto mode = parallel.tensor_mode;
+    const int copies = mode == TensorMode::two_and_half_d ? depth
+                       : mode == TensorMode::three_d      ? spec::side_of_cube(degree)
+                                                          : 1;
     const int side = spec::side_of_grid(degree / copies);
-    if (is_grid && side > 1 && side * side * copies == degree) {
+    const bool is_cube = mode != TensorMode::three_d || side == copies;
+    if (mode != TensorMode::one_d && side > 1 && side * side * copies == degree && is_cube) {
         parallel.tensor = parallel.tensor_rows = side;
         parallel.tensor_depth = copies;
     }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array span_keys = {"sharding.parameters", "sharding.gradients", "sharding.optimizer"};
 
-/// Returns the number of data ranks for a span's keyword or number; 1 without one, 0 for auto.
+/// Returns the number of data ranks for a span's keyword or number; the minimum without one, 0 for auto.
 int span_of(Resolution& resolution, const std::string& path) {
     const spec::Parallel& parallel = resolution.run.parallel;
     const std::string keyword = resolution.values.keyword(path);
@@ -25,21 +25,22 @@ int span_of(Resolution& resolution, const std::string& path) {
     } else if (keyword == "auto") {
         return 0;
     }
-    return resolution.values.has(path) ? static_cast<int>(resolution.values.integer(path)) : 1;
+    return resolution.values.has(path) ? static_cast<int>(resolution.values.integer(path))
+                                       : parallel.min_span();
 }
 
 /// Returns spans that nest, with the minimum of sharding where `spans` are 0.
 ///
 /// They apply until a search has chosen them (auto_layout.hpp).
-spec::StateSpans without_search(spec::StateSpans spans) {
+spec::StateSpans without_search(spec::StateSpans spans, int min) {
     if (spans.optimizer == 0) {
-        spans.optimizer = std::max({1, spans.gradients, spans.parameters});
+        spans.optimizer = std::max({min, spans.gradients, spans.parameters});
     }
     if (spans.gradients == 0) {
-        spans.gradients = spans.parameters > 0 ? spans.parameters : 1;
+        spans.gradients = spans.parameters > 0 ? spans.parameters : min;
     }
     if (spans.parameters == 0) {
-        spans.parameters = spans.gradients == spans.optimizer ? 1 : spans.gradients;
+        spans.parameters = spans.gradients == spans.optimizer ? min : spans.gradients;
     }
     return spans;
 }
@@ -50,7 +51,8 @@ void set_spans(spec::Sharding& sharding, const spec::StateSpans& spans) {
     sharding.optimizer = spans.optimizer;
 }
 
-/// Resolves shard degrees from a ZeRO stage or spans; without either, all state is replicated.
+/// Resolves shard degrees from a ZeRO stage or spans; without either, all state is replicated, except over
+/// the layers of a cube.
 void resolve_spans(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;
@@ -70,7 +72,8 @@ void resolve_spans(Resolution& resolution) {
     if (has_spans) {
         set_spans(sharding, without_search({.parameters = span_of(resolution, span_keys[0]),
                                             .gradients = span_of(resolution, span_keys[1]),
-                                            .optimizer = span_of(resolution, span_keys[2])}));
+                                            .optimizer = span_of(resolution, span_keys[2])},
+                                           resolution.run.parallel.min_span()));
         return;
     }
     if (!values.has("sharding.zero") && !values.is_bad("sharding")) {
@@ -79,8 +82,9 @@ void resolve_spans(Resolution& resolution) {
         stage.written = "0";
         values.set("sharding.zero", std::move(stage));
     }
-    set_spans(sharding, spec::spans_of_stage(static_cast<int>(values.integer("sharding.zero")),
-                                             resolution.run.parallel.data));
+    const auto& parallel = resolution.run.parallel;
+    const auto spans = spec::spans_of_stage(static_cast<int>(values.integer("sharding.zero")), parallel.data);
+    set_spans(sharding, spec::in_whole_layers(spans, parallel.min_span()));
 }
 
 spec::ReducePlan reduce_plan(const std::string& keyword) {

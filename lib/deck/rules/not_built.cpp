@@ -19,10 +19,6 @@ constexpr auto everywhere = Missing::everywhere;
 
 /// Missing features. When a feature is implemented, remove its line; nothing else changes.
 constexpr std::array features = {
-    Feature{"parallel.tensor.mode", "the tensor mode 3d", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.tensor_mode == spec::TensorMode::three_d;
-            }},
     Feature{"parallel.tensor.mode", "a tensor grid on GPUs", in_training,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_grid() && run.tiers.device == spec::DeviceKind::cuda;

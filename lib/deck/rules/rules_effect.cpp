@@ -138,6 +138,9 @@ bool has_one_axis(const Resolution& at) {
 /// mistake.
 bool keeps_parameters_whole(const Resolution& at) {
     const auto& values = at.values;
+    if (at.run.parallel.has_cube()) {
+        return false;
+    }
     return at.run.sharding.is_by_span ? at.run.sharding.parameters == 1 &&
                                             (at.run.parallel.data > 1 || !values.has("sharding.parameters"))
                                       : values.integer("sharding.zero") < 3;

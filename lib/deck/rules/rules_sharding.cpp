@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <vector>
 
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
@@ -37,6 +38,27 @@ void spans_nest(const Resolution& at) {
             "spans nest: parameters in gradients, gradients in optimizer, optimizer in all data ranks",
             fmt::format("Use {}.", list_or(divisors(outer))));
     }
+}
+
+/// Checks that the layers of a cube divide the parameters, and with them (spans_nest) all state.
+///
+/// Source: Bian et al., "Maximizing Parallelism in Distributed Training for Huge Neural Networks", 2021.
+void layers_of_a_cube_divide_parameters(const Resolution& at) {
+    const auto& parallel = at.run.parallel;
+    const int span = at.run.sharding.parameters;
+    if (!parallel.has_cube() || span % parallel.tensor_depth == 0) {
+        return;
+    }
+    std::vector<std::int64_t> fitting;
+    for (const auto divisor : divisors(parallel.data)) {
+        if (divisor % parallel.tensor_depth == 0) {
+            fitting.push_back(divisor);
+        }
+    }
+    at.found.error(at.values.location("sharding.parameters"),
+                   fmt::format("sharding.parameters = {} in tensor mode 3d", span),
+                   fmt::format("the {} layers of the cube divide each weight", parallel.tensor_depth),
+                   fmt::format("Use {}.", list_or(fitting)));
 }
 
 void gradients_follow_one_of_the_others(const Resolution& at) {
@@ -113,6 +135,7 @@ void leases_of_a_step_leave_no_second(const Resolution& at) {
 
 constexpr std::array rules = {
     Rule{spans_nest, "sharding parallel"},
+    Rule{layers_of_a_cube_divide_parameters, "sharding parallel"},
     Rule{gradients_follow_one_of_the_others, "sharding"},
     Rule{secondary_is_inside_the_parameters_span, "sharding"},
     Rule{leases_of_a_step_leave_no_second, "sharding"},

@@ -11,12 +11,17 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Returns the tensor degrees that divide `number` by a side of a grid.
-std::vector<std::int64_t> grids_that_divide(std::int64_t number, std::int64_t depth) {
+/// Returns the number of ranks of a grid of that side with its copies, or of a cube.
+std::int64_t ranks_of_side(const spec::Parallel& parallel, std::int64_t side, std::int64_t depth) {
+    return side * side * (parallel.tensor_mode == spec::TensorMode::three_d ? side : depth);
+}
+
+/// Returns the tensor degrees that divide `number` by a side of a grid or cube.
+std::vector<std::int64_t> grids_that_divide(std::int64_t number, const spec::Parallel& parallel) {
     std::vector<std::int64_t> degrees;
     for (const auto side : divisors(number)) {
         if (side > 1) {
-            degrees.push_back(side * side * depth);
+            degrees.push_back(ranks_of_side(parallel, side, parallel.tensor_depth));
         }
     }
     return degrees;
@@ -28,10 +33,11 @@ void splits_over_grid(const Resolution& at, const char* key, std::int64_t number
     if (number % parallel.tensor == 0) {
         return;
     }
-    const auto fitting = grids_that_divide(number, parallel.tensor_depth);
+    const auto fitting = grids_that_divide(number, parallel);
     at.found.error(at.values.location("parallel.tensor.degree"),
-                   fmt::format("parallel.tensor = {}: the side {} of its grid does not divide {} = {}",
-                               parallel.tensor_degree(), parallel.tensor, key, number),
+                   fmt::format("parallel.tensor = {}: the side {} of its {} does not divide {} = {}",
+                               parallel.tensor_degree(), parallel.tensor,
+                               parallel.has_cube() ? "cube" : "grid", key, number),
                    reason, fitting.empty() ? "Use mode: 1d." : fmt::format("Use {}.", list_or(fitting)));
 }
 
@@ -98,14 +104,15 @@ void vocabulary_splits_evenly(const Resolution& at) {
 void grid_splits_hidden(const Resolution& at) {
     if (at.run.parallel.has_grid()) {
         splits_over_grid(at, "model.hidden", at.run.model.hidden,
-                         "the columns of the grid hold equal parts of each activation");
+                         "ranks hold equal parts of each activation");
     }
 }
 
-/// Checks that the tensor ranks of mode 2d and 2.5d are grids of q x q ranks.
+/// Checks that the tensor ranks of modes 2d and 2.5d are grids of q x q ranks, those of mode 3d a cube.
 ///
 /// Source: Xu et al., "An Efficient 2D Method for Training Super-Large Deep Learning Models", 2021; Wang et
-/// al., "Tesseract: Parallelize the Tensor Parallelism Efficiently", 2022.
+/// al., "Tesseract: Parallelize the Tensor Parallelism Efficiently", 2022; Bian et al., "Maximizing
+/// Parallelism in Distributed Training for Huge Neural Networks", 2021.
 void tensor_ranks_are_a_grid(const Resolution& at) {
     using spec::TensorMode;
     const auto& parallel = at.run.parallel;
@@ -118,7 +125,7 @@ void tensor_ranks_are_a_grid(const Resolution& at) {
                        "only mode 2.5d has copies of a grid", "Remove it, or set mode: 2.5d.");
         return;
     }
-    if (parallel.tensor_mode == TensorMode::one_d || parallel.tensor_mode == TensorMode::three_d) {
+    if (parallel.tensor_mode == TensorMode::one_d) {
         return;
     }
     if (at.values.is_keyword("parallel.tensor.degree", "auto")) {
@@ -131,19 +138,23 @@ void tensor_ranks_are_a_grid(const Resolution& at) {
         return;
     }
     const auto degree = at.values.integer("parallel.tensor.degree");
-    const std::int64_t side = spec::side_of_grid(static_cast<int>(degree / depth));
+    const bool is_cube = parallel.tensor_mode == TensorMode::three_d;
+    const std::int64_t side = is_cube ? spec::side_of_cube(static_cast<int>(degree))
+                                      : spec::side_of_grid(static_cast<int>(degree / depth));
     std::vector<std::int64_t> nearest;
     for (const auto each : {std::max<std::int64_t>(side, 2), side + 1}) {
-        if (const auto ranks = each * each * depth; nearest.empty() || nearest.back() != ranks) {
+        if (const auto ranks = ranks_of_side(parallel, each, depth);
+            nearest.empty() || nearest.back() != ranks) {
             nearest.push_back(ranks);
         }
     }
-    at.found.error(at.values.location("parallel.tensor.degree"),
-                   fmt::format("parallel.tensor = {} is not a grid of mode {}", degree, mode),
-                   has_copies
-                       ? fmt::format("2.5d needs q x q ranks in each of depth = {} copies, q > 1", depth)
-                       : std::string{"2d needs q x q ranks, q > 1"},
-                   fmt::format("Use {}.", list_or(nearest)));
+    at.found.error(
+        at.values.location("parallel.tensor.degree"),
+        fmt::format("parallel.tensor = {} is not a {} of mode {}", degree, is_cube ? "cube" : "grid", mode),
+        has_copies ? fmt::format("2.5d needs q x q ranks in each of depth = {} copies, q > 1", depth)
+        : is_cube  ? std::string{"3d needs q x q x q ranks, q > 1"}
+                   : std::string{"2d needs q x q ranks, q > 1"},
+        fmt::format("Use {}.", list_or(nearest)));
 }
 
 void sequence_has_tensor_ranks(const Resolution& at) {

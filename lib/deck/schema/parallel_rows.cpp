@@ -16,8 +16,8 @@ constexpr Row rows[] = {
     {.path = "parallel.tensor.mode", .type = Type::keyword, .fallback = "1d", .keywords = "1d 2d 2.5d 3d",
      .on_resume = noted,
      .doc = "1d: columns and rows, as in Megatron-LM. 2d: a grid of q x q ranks divides both extents of each weight, "
-            "and the batch (SUMMA, as in Optimus). 2.5d: `depth` copies of such a grid. train.micro_batch is that of "
-            "one row of a grid."},
+            "and the batch (SUMMA, as in Optimus). 2.5d: `depth` copies of such a grid. 3d: a cube of q x q x q ranks, "
+            "whose q layers divide each weight and its state. train.micro_batch is that of one row of a grid."},
     {.path = "parallel.tensor.depth", .type = Type::integer, .fallback = "1", .min = 1, .max = max_ranks,
      .on_resume = noted,
      .doc = "Copies of the grid in mode 2.5d, each with sequences of its own; degree = depth x q x q."},

@@ -91,7 +91,14 @@ class Lister {
         run.parallel.tensor = choice.tensor;
         run.parallel.stages = choice.stages;
         run.parallel.data = choice.data;
-        spans_ = spec::allowed_spans(space_.spans, choice.data, spec::data_ranks_of_node(run));
+        spans_.clear();
+        for (const auto& allowed :
+             spec::allowed_spans(space_.spans, choice.data, spec::data_ranks_of_node(run))) {
+            const auto spans = spec::in_whole_layers(allowed, run.parallel.min_span());
+            if (std::ranges::find(spans_, spans) == spans_.end()) {
+                spans_.push_back(spans);
+            }
+        }
         add_chunks(choice);
     }
 

@@ -72,10 +72,11 @@ bool cut_over(DeckEdit& made, int data_before) {
     for (const auto& [name, span] :
          {Named{"parameters", &sharding.parameters}, Named{"gradients", &sharding.gradients},
           Named{"optimizer", &sharding.optimizer}}) {
-        if (*span != 1 && *span != data_before) {
+        const int min = made.spec.parallel.min_span();
+        if (*span != min && *span != data_before) {
             return false;
         }
-        if (*span != 1) {
+        if (*span != min) {
             *span = data;
             made.overrides += sharding.is_by_span ? fmt::format(" sharding.{}=all", name) : "";
         }

@@ -32,14 +32,21 @@ std::string spans_cut(const spec::Sharding& spans, int data, int stage) {
 std::vector<DeckEdit> higher_stages(const DeckEdit& from) {
     const int data = from.spec.parallel.data;
     const auto& spans = from.spec.sharding;
-    const int stage = spec::zero_stage_of(spec::spans_of(spans), data).value_or(3);
+    const int layers = from.spec.parallel.min_span();
+    const auto spans_of = [&](int stage) {
+        return spec::in_whole_layers(spec::spans_of_stage(stage, data), layers);
+    };
+    int stage = 0;
+    while (stage < 3 && spans_of(stage) != spec::spans_of(spans)) {
+        ++stage;
+    }
     std::vector<DeckEdit> found;
-    for (int higher = data > 1 ? stage + 1 : 4; higher <= 3; ++higher) {
+    for (int higher = data > layers ? stage + 1 : 4; higher <= 3; ++higher) {
         auto made = from;
         auto& sharding = made.spec.sharding;
         sharding.optimizer = data;
-        sharding.gradients = higher >= 2 ? data : 1;
-        sharding.parameters = higher >= 3 ? data : 1;
+        sharding.gradients = spans_of(higher).gradients;
+        sharding.parameters = spans_of(higher).parameters;
         made.overrides +=
             sharding.is_by_span ? spans_cut(spans, data, higher) : fmt::format(" sharding.zero={}", higher);
         if (higher >= 2 && sharding.reduce != spec::ReducePlan::each_microbatch) {

@@ -21,7 +21,8 @@ namespace {
 struct Degrees {
     int tensor = 1;  ///< of a grid: its columns
     int rows = 1;    ///< of a grid of tensor ranks
-    int depth = 1;   ///< copies of the grid
+    int depth = 1;   ///< copies of the grid, or layers of a cube
+    bool is_cube = false;
     int context = 1;
     int stages = 1;
     int data = 1;
@@ -35,6 +36,8 @@ struct Degrees {
     int sequence_groups() const { return data * depth * rows; }
     int ranks() const { return tensor * rows * stages * data_axis(); }
     bool has_grid() const { return rows > 1; }
+    /// Returns the minimum number of ranks over which state is sharded.
+    int layers() const { return is_cube ? depth : 1; }
 };
 
 /// True if first_taken() may give the deck a preference objective, which context ranks and grids cannot have.
@@ -42,10 +45,11 @@ bool may_have_pairs(std::uint64_t seed) {
     return seed % 5 == 4;
 }
 
-/// Makes the tensor ranks a grid without context ranks.
+/// Makes the tensor ranks a grid or a cube without context ranks.
 void draw_grid(Draw& draw, Degrees& drawn) {
-    drawn.tensor = drawn.rows = draw.one_of<int>({2, 2, 2, 3});
-    drawn.depth = draw.one_of<int>({1, 1, 2});
+    drawn.is_cube = draw.chance(0.4);
+    drawn.tensor = drawn.rows = drawn.is_cube ? 2 : draw.one_of<int>({2, 2, 2, 3});
+    drawn.depth = drawn.is_cube ? drawn.tensor : draw.one_of<int>({1, 1, 2});
     drawn.context = 1;
 }
 
@@ -152,9 +156,10 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
     const bool has_sequence = degrees.tensor > 1 && !degrees.has_grid() && draw.chance(0.4);
     deck.set("threads", 1);
     if (degrees.has_grid()) {
+        const char* mode = degrees.is_cube ? "3d" : degrees.depth > 1 ? "2.5d" : "2d";
         deck.set("tensor", fmt::format("{{degree: {}, mode: {}, depth: {}}}",
-                                       degrees.tensor * degrees.rows * degrees.depth,
-                                       degrees.depth > 1 ? "2.5d" : "2d", degrees.depth));
+                                       degrees.tensor * degrees.rows * degrees.depth, mode,
+                                       degrees.is_cube ? 1 : degrees.depth));
     } else {
         deck.set("tensor", degrees.tensor);
     }
@@ -185,14 +190,15 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
 
 void draw_state(Draw& draw, DeckText& deck, const Shape& shape, const std::string& nvme_folder) {
     const auto& degrees = shape.degrees;
-    int parameters = 1;
+    const int layers = degrees.layers();
+    int parameters = layers;
     if (draw.chance(0.5)) {
         const auto zero = draw.between(0, 3);
-        parameters = zero == 3 ? degrees.data_axis() : 1;
+        parameters = zero == 3 ? degrees.data_axis() : layers;
         deck.set("zero", zero);
     } else {
-        const int optimizer = draw.between_divisors(1, degrees.data_axis());
-        parameters = draw.between_divisors(1, optimizer);
+        const int optimizer = layers * draw.between_divisors(1, degrees.data_axis() / layers);
+        parameters = layers * draw.between_divisors(1, optimizer / layers);
         deck.set("parameters", parameters);
         deck.set("gradients", draw.chance(0.5) ? parameters : optimizer);
         deck.set("optimizer", optimizer);
