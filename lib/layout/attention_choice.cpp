@@ -20,6 +20,9 @@ const char* cudnn_obstacle(const AttentionUse& use, const AttentionSizes& sizes,
     if (use.has_softcap) {
         return "cuDNN and tensor cores need layers without model.softcap.attention";
     }
+    if (use.is_ring) {
+        return "cuDNN needs parallel.context.kind: ulysses";
+    }
     if (use.has_documents) {
         return "cuDNN needs data.reset_at_document: false";
     }
@@ -72,7 +75,8 @@ AttentionUse attention_use(const spec::RunSpec& run, bool trains, std::int64_t w
             .has_documents = run.data.reset_at_document,
             .has_window = window > 0,
             .has_dropout = trains && run.model.dropout > 0,
-            .has_softcap = run.model.softcap.attention > 0};
+            .has_softcap = run.model.softcap.attention > 0,
+            .is_ring = run.parallel.context > 1 && run.parallel.context_kind == spec::ContextKind::ring};
 }
 
 AttentionChoice choose_attention(const AttentionUse& use,

@@ -23,6 +23,7 @@ struct AttentionUse {
     bool has_window = false;     ///< queries attend to a window; it is also given as starts
     bool has_dropout = false;    ///< the probability is not 0
     bool has_softcap = false;    ///< scores are capped (model.softcap.attention)
+    bool is_ring = false;        ///< calls are rounds of a ring (parallel.context.kind), for blocks of keys
 
     bool operator==(const AttentionUse&) const = default;
 };

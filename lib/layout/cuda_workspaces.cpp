@@ -91,7 +91,7 @@ std::int64_t CudaWorkspaces::attention_backward(const AttentionSizes& of) const 
     std::int64_t bytes = 0;
     // Reserved even if cuDNN supports the call: the machine may not have cuDNN.
     if (choose_attention(attention_, of, any_capability, false).kernel == AttentionKernel::tensor_cores) {
-        bytes = attention_deltas(of);
+        bytes = attention_deltas(of) * (attention_.is_ring ? 2 : 1);  // a rank has two blocks of queries
     }
     if (choose_attention(attention_, of, any_capability, true).kernel == AttentionKernel::cudnn) {
         const auto piece = attention_piece(of);

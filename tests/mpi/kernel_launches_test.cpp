@@ -44,6 +44,13 @@ const std::map<std::string, std::string>& kernels_by_function() {
         {"attention_query_gradients_mma", "attention"},
         {"attention_key_gradients_mma", "attention"},
         {"sum_output_products", "attention"},
+        {"Rounded", "attention"},
+        {"pack_keys", "pack_ring_keys"},
+        {"join_gradients", "join_ring_gradients"},
+        {"sum_parts", "row_sums"},
+        {"add_through_part_sums", "row_sums_backward"},
+        {"normalize_parts", "split_norm_forward"},
+        {"part_gradients", "split_norm_backward"},
         {"normalize_rows", "norm forward"},
         {"add_norm_gradients", "norm backward"},
         {"normalize_heads", "head_norm_forward"},
@@ -78,6 +85,7 @@ const std::map<std::string, std::string>& kernels_by_function() {
         {"tile_of_rows", "cross_entropy_tile"},
         {"gradients_of_tile", "cross_entropy_tile_gradient"},
         {"losses_of", "losses_of_statistics"},
+        {"merge_slices", "merge_statistics"},
         {"add_squares", "sum_of_squares"},
         {"move_carries_on", "sum_of_squares"},
         {"clear_results", "preference_weights"},
@@ -94,6 +102,7 @@ std::string name_of_function(const std::string& kernel) {
         {"layer_norm_forward", "norm forward"},     {"residual_layer_norm_forward", "norm forward"},
         {"rms_norm_forward", "norm forward"},       {"residual_rms_norm_forward", "norm forward"},
         {"layer_norm_backward", "norm backward"},   {"rms_norm_backward", "norm backward"},
+        {"geglu_forward", "swiglu_forward"},        {"geglu_backward", "swiglu_backward"},
         {"gelu_erf_forward", "gelu_forward"},       {"gelu_erf_backward", "gelu_backward"},
         {"take_columns", "columns moved"},          {"put_columns", "columns moved"},
         {"embedding_forward", "embedding look-up"}, {"embedding_positions_forward", "embedding look-up"},
@@ -144,7 +153,11 @@ Launches planned(const spec::RunSpec& run) {
 
 class KernelLaunches : public testing::TestWithParam<const char*> {
   protected:
-    void expect_planned() const {
+    /// \param ranks  of the run; programs with other numbers of ranks skip the test
+    void expect_planned(int ranks = 1) const {
+        if (test::world().size() != ranks) {
+            GTEST_SKIP() << "a test of other numbers of ranks";
+        }
         const auto launches = launched_in_a_step(run);
         EXPECT_EQ(launches, planned(run));
         EXPECT_GT(launches.at("product"), 0);
@@ -193,10 +206,39 @@ TEST_P(KernelLaunches, InTiles) {
     expect_planned();
 }
 
+class KernelLaunchesOfAxes : public KernelLaunches {};
+
+TEST_P(KernelLaunchesOfAxes, InRoundsOfARing) {
+    run = test::tiny_run(GetParam(), 1, 2, 2);
+    run.model.max_seq = run.data.seq = 12;
+    run.parallel.context = run.parallel.data = run.parallel.ranks = run.parallel.ranks_per_node = 2;
+    run.parallel.context_kind = spec::ContextKind::ring;
+    expect_planned(2);
+    run.precision.compute = spec::DType::bf16;
+    run.model.dropout = 0;
+    run.model.head_dim = 8;
+    run.model.heads = run.model.kv_heads = 3;
+    run.model.hidden = 24;
+    run.model.rotary_fraction = run.model.rotary_fraction < 1 ? 0.5 : 1;
+    expect_planned(2);
+}
+
+TEST_P(KernelLaunchesOfAxes, OnAGrid) {
+    run = test::tiny_run(GetParam(), 1, 2, 2);
+    run.model.heads = run.model.kv_heads = 4;
+    run.model.hidden = 24;
+    run.parallel.tensor = run.parallel.tensor_rows = 2;
+    run.parallel.ranks = run.parallel.ranks_per_node = 4;
+    run.train.global_batch *= 2;
+    run.model.rotary_fraction = run.model.rotary_fraction < 1 ? 4.0 / 6 : 1;
+    expect_planned(4);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Families,
     KernelLaunches,
     testing::Values("gpt2", "llama", "gpt_neox", "granite", "gemma2", "gemma3", "olmo2"));
+INSTANTIATE_TEST_SUITE_P(Families, KernelLaunchesOfAxes, testing::Values("gpt2", "llama"));
 
 }  // namespace
 }  // namespace ziggurat

@@ -53,7 +53,7 @@ void pack_ring_keys(const device::Stream& stream,
                     TensorAddress<T, 2> kv) {
     check_rows(shape, qkv.extents());
     ZG_EXPECTS((kv.extents() == Matrix{qkv.extent(0), key_width(shape)}));
-    launch_on_host<pack_ring_keys<T>>(stream, shape, qkv, kv);
+    launch<pack_ring_keys<T>>(stream, shape, qkv, kv);
 }
 
 template <class T>
@@ -71,8 +71,8 @@ void ring_attention_forward(const device::Stream& stream,
     check_round(shape, round, qkv.extents(), kv.extents(), document_starts, dropout, merged.extents(),
                 lse.extents());
     ZG_EXPECTS(out.empty() || out.extents() == merged.extents());
-    launch_on_host<ring_attention_forward<T>>(stream, shape, round, qkv, kv, document_starts, dropout, merged,
-                                              lse, out, workspace);
+    launch<ring_attention_forward<T>>(stream, shape, round, qkv, kv, document_starts, dropout, merged, lse,
+                                      out, workspace);
 }
 
 template <class T>
@@ -94,8 +94,8 @@ void ring_attention_backward(const device::Stream& stream,
                 lse.extents());
     ZG_EXPECTS(d_out.extents() == out.extents() && d_q.extents() == out.extents());
     ZG_EXPECTS(d_kv.extents() == kv.extents());
-    launch_on_host<ring_attention_backward<T>>(stream, shape, round, qkv, kv, document_starts, dropout, out,
-                                               d_out, lse, accumulate, d_q, d_kv, workspace);
+    launch<ring_attention_backward<T>>(stream, shape, round, qkv, kv, document_starts, dropout, out, d_out,
+                                       lse, accumulate, d_q, d_kv, workspace);
 }
 
 template <class T>
@@ -107,7 +107,7 @@ void join_ring_gradients(const device::Stream& stream,
     check_rows(shape, d_qkv.extents());
     ZG_EXPECTS((d_q.extents() == Matrix{d_qkv.extent(0), query_width(shape)}));
     ZG_EXPECTS((d_kv.extents() == Matrix{d_qkv.extent(0), key_width(shape)}));
-    launch_on_host<join_ring_gradients<T>>(stream, shape, d_q, d_kv, d_qkv);
+    launch<join_ring_gradients<T>>(stream, shape, d_q, d_kv, d_qkv);
 }
 
 #define ZG_INSTANTIATE(T)                                                     \

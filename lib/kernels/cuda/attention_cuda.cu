@@ -8,9 +8,8 @@
 #include "device/cuda/queue_cuda.hpp"
 #include "kernels/attention_library.hpp"
 #include "kernels/built_with.hpp"
-#include "kernels/cuda/attention_backward_cuda.hpp"
 #include "kernels/cuda/attention_cudnn_cuda.hpp"
-#include "kernels/cuda/attention_forward_cuda.hpp"
+#include "kernels/cuda/attention_launch_cuda.hpp"
 #include "kernels/cuda/attention_mma_cuda.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
@@ -19,33 +18,6 @@ namespace ziggurat::kernels::cuda {
 namespace {
 
 using tensor::TensorRef;
-
-/// Tiles for one class of head sizes; the tiles of a block take at most 48 KiB of floats.
-template <class Forward_, class Queries_, class Keys_>
-struct Tiles {
-    using Forward = Forward_;
-    using Queries = Queries_;  // for the gradients of queries
-    using Keys = Keys_;
-};
-using UpTo32 = Tiles<AttentionTile<64, 32, 32>, AttentionTile<32, 32, 32>, AttentionTile<32, 32, 32>>;
-using UpTo64 = Tiles<AttentionTile<64, 32, 64>, AttentionTile<32, 32, 64>, AttentionTile<32, 32, 64>>;
-using UpTo128 = Tiles<AttentionTile<32, 32, 128>, AttentionTile<16, 32, 128>, AttentionTile<16, 16, 128>>;
-using UpTo256 = Tiles<AttentionTile<16, 16, 256>, AttentionTile<8, 16, 256>, AttentionTile<8, 8, 256>>;
-
-/// Calls body(tiles) with the tiles for heads of this size.
-template <class Body>
-void with_tiles(std::int64_t head_dim, const Body& body) {
-    ZG_EXPECTS(head_dim <= 256);
-    if (head_dim <= 32) {
-        body(UpTo32{});
-    } else if (head_dim <= 64) {
-        body(UpTo64{});
-    } else if (head_dim <= 128) {
-        body(UpTo128{});
-    } else {
-        body(UpTo256{});
-    }
-}
 
 template <class T, class... Others>
 AttentionArguments<T> arguments(const AttentionShape& shape,
@@ -60,10 +32,6 @@ AttentionArguments<T> arguments(const AttentionShape& shape,
             .scale = shape.score_scale(),
             .scores = SoftcapReader::of(shape.score_scale(), shape.score_cap),
             .is_aligned = are_rows_aligned(shape.head_dim, qkv.data, others...)};
-}
-
-std::int64_t tiles_of(std::int64_t seq, std::int64_t rows) {
-    return (seq + rows - 1) / rows;
 }
 
 template <class T>
@@ -126,6 +94,7 @@ void attention_forward(const device::Stream& stream,
                        std::span<std::byte> workspace) {
     const auto kernel = cuda::prepare_attention<T>(stream, shape, use_of<T>(shape, document_starts, dropout));
     const auto of = arguments(shape, qkv, document_starts, dropout);
+    const AttentionResults<T> results{.out = out.data, .lse = lse.data};
     if constexpr (may_be_cudnn<T>) {
         if (kernel == AttentionKernel::cudnn) {
             cudnn_for<T>(stream, shape)->forward(stream, shape, qkv.data, out.data, lse.data, workspace);
@@ -134,16 +103,11 @@ void attention_forward(const device::Stream& stream,
     }
     if constexpr (std::is_same_v<T, tensor::bfloat16>) {
         if (kernel == AttentionKernel::tensor_cores) {
-            mma_attention_forward(stream, of, out.data, lse.data);
+            mma_attention_forward(stream, of, results);
             return;
         }
     }
-    const auto heads = shape.batch * shape.heads;
-    with_tiles(shape.head_dim, [&](auto tiles) {
-        using Tile = typename decltype(tiles)::Forward;
-        launch_grid(stream, "attention_forward", {heads * tiles_of(shape.seq, Tile::queries), Tile::threads},
-                    attend<Tile, T>, of, heads, out.data, lse.data);
-    });
+    launch_attention_forward(stream, of, results);
 }
 
 template <class T>
@@ -174,18 +138,7 @@ void attention_backward(const device::Stream& stream,
             return;
         }
     }
-    const auto heads = shape.batch * shape.heads;
-    const auto kv_heads = shape.batch * shape.kv_heads;
-    with_tiles(shape.head_dim, [&](auto tiles) {
-        using Queries = typename decltype(tiles)::Queries;
-        using Keys = typename decltype(tiles)::Keys;
-        launch_grid(stream, "attention_backward of queries",
-                    {heads * tiles_of(shape.seq, Queries::queries), Queries::threads},
-                    attention_query_gradients<Queries, T>, of, heads, with);
-        launch_grid(stream, "attention_backward of keys and values",
-                    {kv_heads * tiles_of(shape.seq, Keys::keys), Keys::threads},
-                    attention_key_gradients<Keys, T>, of, kv_heads, with);
-    });
+    launch_attention_backward(stream, of, with);
 }
 
 #define ZG_INSTANTIATE(T)                                                                       \

@@ -1,103 +1,22 @@
 #include "kernels/cuda/attention_mma_cuda.hpp"
 
-#include <cstdint>
-
-#include "base/contract.hpp"
-#include "kernels/cuda/attention_mma_backward_cuda.hpp"
-#include "kernels/cuda/attention_mma_forward_cuda.hpp"
-#include "layout/cuda_workspaces.hpp"
+#include "kernels/cuda/attention_mma_launch_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
-namespace {
-
-/// Tiles of the three kernels for one class of head sizes.
-template <class Forward_, class Queries_, class Keys_>
-struct MmaTiles {
-    using Forward = Forward_;
-    using Queries = Queries_;  ///< for their gradients
-    using Keys = Keys_;        ///< for the gradients of keys and values
-};
-using MmaUpTo32 = MmaTiles<MmaTile<32, 4, 1, 64, 4>, MmaTile<32, 4, 1, 64, 3>, MmaTile<32, 4, 1, 64, 2>>;
-using MmaUpTo64 = MmaTiles<MmaTile<64, 4, 2, 64, 2>, MmaTile<64, 4, 2, 32, 2>, MmaTile<64, 4, 1, 32, 4>>;
-using MmaUpTo128 = MmaTiles<MmaTile<128, 4, 2, 32, 2>, MmaTile<128, 4, 1, 64, 2>, MmaTile<128, 8, 1, 64, 1>>;
-/// Tiles for GPUs with less shared memory; on an H100, 5 and 10 % slower in backward passes.
-using SmallMmaUpTo128 =
-    MmaTiles<MmaTile<128, 4, 2, 32, 2>, MmaTile<128, 4, 1, 32, 3>, MmaTile<128, 4, 1, 32, 2>>;
-
-template <class Tile>
-inline constexpr int forward_bytes = forward_elements<Tile>* static_cast<int>(sizeof(bfloat16));
-template <class Tile>
-inline constexpr int query_gradient_bytes = query_gradient_elements<Tile>* static_cast<int>(sizeof(bfloat16));
-template <class Tile>
-inline constexpr int key_gradient_bytes = key_gradient_elements<Tile>* static_cast<int>(sizeof(bfloat16));
-
-template <class... Elements>
-void expect_aligned(const Elements*... tensors) {
-    constexpr std::uintptr_t alignment = 16;  // of asynchronous copies
-    ZG_EXPECTS(((reinterpret_cast<std::uintptr_t>(tensors) % alignment == 0) && ...));
-}
-
-/// Calls body(tiles) with the tiles for heads of this size that fit into shared memory.
-template <class Body>
-void with_mma_tiles(const device::Stream& stream, std::int64_t head_dim, const Body& body) {
-    if (head_dim <= 32) {
-        body(MmaUpTo32{});
-    } else if (head_dim <= 64) {
-        body(MmaUpTo64{});
-    } else if (max_shared_bytes(stream) >= key_gradient_bytes<MmaUpTo128::Keys>) {
-        body(MmaUpTo128{});
-    } else {
-        body(SmallMmaUpTo128{});
-    }
-}
-
-std::int64_t blocks_of(std::int64_t heads, std::int64_t seq, std::int64_t rows) {
-    return heads * ((seq + rows - 1) / rows);
-}
-
-}  // namespace
 
 void mma_attention_forward(const device::Stream& stream,
                            const AttentionArguments<tensor::bfloat16>& of,
-                           tensor::bfloat16* out,
-                           float* lse) {
-    expect_aligned(of.qkv, out);
-    const auto heads = of.shape.batch * of.shape.heads;
-    with_mma_tiles(stream, of.shape.head_dim, [&](auto tiles) {
-        using Tile = typename decltype(tiles)::Forward;
-        const Grid grid{blocks_of(heads, of.shape.seq, Tile::rows), Tile::threads, forward_bytes<Tile>};
-        launch_grid(stream, "attention_forward", grid, attend_mma<Tile>, of, heads, out, lse);
-    });
+                           const AttentionResults<tensor::bfloat16>& results) {
+    expect_aligned(of.qkv, results.out);
+    launch_mma_forward(stream, of, results);
 }
 
 void mma_attention_backward(const device::Stream& stream,
                             const AttentionArguments<tensor::bfloat16>& of,
                             const AttentionGradients<tensor::bfloat16>& with,
                             std::span<std::byte> workspace) {
-    const auto heads = of.shape.batch * of.shape.heads;
-    const auto kv_heads = of.shape.batch * of.shape.kv_heads;
-    const auto count = heads * of.shape.seq;
-    ZG_EXPECTS(std::ssize(workspace) >=
-               layout::CudaWorkspaces::attention_deltas(
-                   {of.shape.batch, of.shape.seq, of.shape.heads, of.shape.kv_heads, of.shape.head_dim}));
-    expect_aligned(of.qkv, with.out, with.d_out, with.d_qkv, workspace.data());
-    auto* const deltas = reinterpret_cast<float*>(workspace.data());
-    const bool is_narrow = of.shape.head_dim <= 64;
-    launch_grid(stream, "attention_backward of outputs", a_thread_each(count * (is_narrow ? 8 : 16)),
-                is_narrow ? sum_output_products<8> : sum_output_products<16>, of, count, with.out, with.d_out,
-                deltas);
-    with_mma_tiles(stream, of.shape.head_dim, [&](auto tiles) {
-        using Queries = typename decltype(tiles)::Queries;
-        using Keys = typename decltype(tiles)::Keys;
-        const Grid of_queries{blocks_of(heads, of.shape.seq, Queries::rows), Queries::threads,
-                              query_gradient_bytes<Queries>};
-        const Grid of_keys{blocks_of(kv_heads, of.shape.seq, Keys::rows), Keys::threads,
-                           key_gradient_bytes<Keys>};
-        launch_grid(stream, "attention_backward of queries", of_queries,
-                    attention_query_gradients_mma<Queries>, of, heads, with, deltas);
-        launch_grid(stream, "attention_backward of keys and values", of_keys,
-                    attention_key_gradients_mma<Keys>, of, kv_heads, with, deltas);
-    });
+    expect_aligned(of.qkv, with.out, with.d_out, with.d_qkv);
+    launch_mma_backward(stream, of, with, workspace);
 }
 
 }  // namespace ziggurat::kernels::cuda

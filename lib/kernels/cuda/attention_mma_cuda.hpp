@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kernels/cuda/attention_backward_cuda.hpp"
+#include "kernels/cuda/attention_forward_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
 
@@ -13,8 +14,7 @@ namespace ziggurat::kernels::cuda {
 /// \pre layout::CudaWorkspaces::has_tensor_cores; tensors begin at multiples of 16 bytes
 void mma_attention_forward(const device::Stream& stream,
                            const AttentionArguments<tensor::bfloat16>& of,
-                           tensor::bfloat16* out,
-                           float* lse);
+                           const AttentionResults<tensor::bfloat16>& results);
 
 /// Computes attention_backward from the results of mma_attention_forward.
 ///

@@ -1,10 +1,11 @@
-/// Forward of attention on tensor cores; only attention_mma_cuda.cu includes it.
+/// Forward of attention on tensor cores; only attention_mma_launch_cuda.hpp includes it.
 ///
 /// Source: Dao, "FlashAttention-2", 2023, algorithm 1, with a softmax in base 2.
 #pragma once
 
 #include <algorithm>
 
+#include "kernels/cuda/attention_forward_cuda.hpp"
 #include "kernels/cuda/attention_mma_tiles_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -28,12 +29,44 @@ __device__ inline float sum_of_lanes(float value) {
     return value + __shfl_xor_sync(0xffffffffu, value, 2);
 }
 
+/// Stores the results of a warp's rows.
+///
+/// \param first         the warp's first row in the sequence
+/// \param tops, totals  of rows `group` and `group + 8` of each m tile: maximum score, to be multiplied by
+///                      `scale`, and sum of weights
+template <class Tile, class View>
+__device__ void store_results(const View& of,
+                              const AttentionResults<bfloat16>& results,
+                              std::int64_t batch,
+                              std::int64_t head,
+                              int first,
+                              int end,
+                              float scale,
+                              const float (&tops)[Tile::m_tiles][2],
+                              const float (&totals)[Tile::m_tiles][2],
+                              const FragmentC (&sums)[Tile::m_tiles][Tile::head_tiles],
+                              const WarpLane& me) {
+    float factors[Tile::m_tiles][2];
+#pragma unroll
+    for (int m = 0; m < Tile::m_tiles; ++m) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int row = first + 16 * m + 8 * half + me.group;
+            factors[m][half] = 1.0f / totals[m][half];
+            if (me.pair == 0 && row < end) {
+                results.lse[of.lse(batch, head, row)] = fmaf(tops[m][half], scale, log2f(totals[m][half]));
+            }
+        }
+    }
+    store_rows<Tile>(sums, factors, of.output(results.out, batch, head), first, end, of.head_dim(), me);
+}
+
 /// One block for each tile of queries of each head.
 ///
 /// The last tiles attend to the most keys and start first.
-template <class Tile>
+template <class Tile, class View, class Results>
 __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
-    attend_mma(AttentionArguments<bfloat16> of, std::int64_t heads, bfloat16* out, float* lse) {
+    attend_mma(View of, std::int64_t heads, Results results) {
     bfloat16* const queries = block_memory();
     bfloat16* const keys = queries + Tile::row_elements;
     bfloat16* const values = keys + Tile::column_elements;
@@ -42,25 +75,25 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
     const auto batch = blockIdx.x % heads / of.shape.heads;
     const auto head = blockIdx.x % heads % of.shape.heads;
     const auto kv_head = head / of.group();
-    const int seq = of.seq();
-    const int tiles = (seq + Tile::rows - 1) / Tile::rows;
-    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x / heads)) * Tile::rows;
-    const int last_query = std::min(first_query + Tile::rows, seq) - 1;
-    const int own_query = first_query + me.warp * 16 * Tile::m_tiles;
+    const auto rows = of.queries_of_tile(static_cast<int>(blockIdx.x / heads), Tile::rows);
+    const int last_row = std::min(rows.begin + Tile::rows, rows.end) - 1;
+    const int own_row = rows.begin + me.warp * 16 * Tile::m_tiles;
+    const int own_query = own_row + rows.offset;
     const float scale = of.scale * log2_of_e;
-    const auto key_rows = of.key(of.qkv, batch, kv_head);
-    const auto value_rows = of.value(of.qkv, batch, kv_head);
     // Some query of the tile does not attend to keys below the first key of the last query.
-    const int masked_below = of.first_key(batch, last_query);
+    const int masked_below = of.first_key(batch, last_row + rows.offset);
 
-    int key = of.first_key(batch, first_query) / Tile::columns * Tile::columns;
-    start_tile<Tile, Tile::rows>(of.query(of.qkv, batch, head), first_query, seq, of.head_dim(), queries);
-    start_tile<Tile, Tile::columns>(key_rows, key, seq, of.head_dim(), keys);
+    auto tile = KeyTiles<View, Tile::columns>::first(of, batch, rows, last_row);
+    start_tile<Tile, Tile::rows>(of.query(batch, head), rows.begin, rows.end, of.head_dim(), queries);
+    if (!View::has_parts || tile.exists()) {
+        start_tile<Tile, Tile::columns>(of.key(tile.part, batch, kv_head), tile.keys.begin, of.key_end(),
+                                        of.head_dim(), keys);
+    }
     commit_copies();
 
     FragmentC sums[Tile::m_tiles][Tile::head_tiles];
     clear(sums);
-    RowState rows[Tile::m_tiles][2];
+    RowState states[Tile::m_tiles][2];
     int start[Tile::m_tiles][2];
 #pragma unroll
     for (int m = 0; m < Tile::m_tiles; ++m) {
@@ -69,20 +102,23 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
             start[m][half] = of.first_key(batch, own_query + 16 * m + 8 * half + me.group);
         }
     }
-    for (; key <= last_query; key += Tile::columns) {
+    while (tile.exists()) {
+        const int key = tile.position();
         wait_for_copies<0>();
         __syncthreads();  // the loads of keys are complete; all have read the previous values
-        start_tile<Tile, Tile::columns>(value_rows, key, seq, of.head_dim(), values);
+        start_tile<Tile, Tile::columns>(of.value(tile.part, batch, kv_head), tile.keys.begin, of.key_end(),
+                                        of.head_dim(), values);
         commit_copies();
         FragmentC scores[Tile::m_tiles][Tile::column_tiles];
         multiply_rows<Tile>(queries, me.warp * 16 * Tile::m_tiles, keys, scores, me);
-        const bool is_masked = key + Tile::columns - 1 > own_query || key < masked_below;
+        const int last_key = of.last_position(tile.keys);
+        const bool is_masked = key + Tile::columns - 1 > std::min(own_query, last_key) || key < masked_below;
 #pragma unroll
         for (int m = 0; m < Tile::m_tiles; ++m) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                auto& row = rows[m][half];
-                const int query = own_query + 16 * m + 8 * half + me.group;
+                auto& row = states[m][half];
+                const int query = std::min(own_query + 16 * m + 8 * half + me.group, last_key);
                 float top = row.top;
 #pragma unroll
                 for (int n = 0; n < Tile::column_tiles; ++n) {
@@ -118,30 +154,27 @@ __global__ void __launch_bounds__(Tile::threads, Tile::min_blocks)
                 }
             }
         }
+        tile = tile.next(of, batch, rows, last_row);
         wait_for_copies<0>();
         __syncthreads();  // the loads of values are complete; all have read the keys
-        if (key + Tile::columns <= last_query) {
-            start_tile<Tile, Tile::columns>(key_rows, key + Tile::columns, seq, of.head_dim(), keys);
+        if (tile.exists()) {
+            start_tile<Tile, Tile::columns>(of.key(tile.part, batch, kv_head), tile.keys.begin, of.key_end(),
+                                            of.head_dim(), keys);
         }
         commit_copies();
         add_product<Tile>(scores, values, sums, me);
     }
 
-    float factors[Tile::m_tiles][2];
+    float tops[Tile::m_tiles][2], totals[Tile::m_tiles][2];
 #pragma unroll
     for (int m = 0; m < Tile::m_tiles; ++m) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const auto& row = rows[m][half];
-            const int query = own_query + 16 * m + 8 * half + me.group;
-            const float total = sum_of_lanes(row.total);
-            factors[m][half] = 1.0f / total;
-            if (me.pair == 0 && query < seq) {
-                lse[of.lse(batch, head, query)] = fmaf(row.top, scale, log2f(total));
-            }
+            tops[m][half] = states[m][half].top;
+            totals[m][half] = sum_of_lanes(states[m][half].total);
         }
     }
-    store_rows<Tile>(sums, factors, of.output(out, batch, head), own_query, seq, of.head_dim(), me);
+    store_results<Tile>(of, results, batch, head, own_row, rows.end, scale, tops, totals, sums, me);
 }
 
 }  // namespace ziggurat::kernels::cuda

@@ -1,4 +1,4 @@
-/// Tiles of attention in bfloat16 on tensor cores; only attention_mma_cuda.cu includes it.
+/// Tiles of attention in bfloat16 on tensor cores; only attention_mma_launch_cuda.hpp includes it.
 ///
 /// A warp computes `m_tiles` times 16 rows of the left factor and holds their sums in registers. Rows of a
 /// tile in shared memory are `step` elements apart, an odd multiple of 16 bytes, so eight rows are in
@@ -45,6 +45,11 @@ struct WarpLane {
     int warp = static_cast<int>(threadIdx.x) / 32;
     int group = lane / 4;
     int pair = lane % 4;
+};
+
+/// Operand of one 8-byte load or store.
+struct alignas(8) TwoFloats {
+    float first = 0, second = 0;
 };
 
 /// Starts to copy `rows` rows of a head from row `first` into a tile.
@@ -196,6 +201,61 @@ __device__ void store_rows(const FragmentC (&sums)[Tile::m_tiles][Tile::head_til
             }
         }
     }
+}
+
+/// Computes the warp's rows of `to`: keep * row + factor * sums.
+///
+/// A row is not read if its `keep` is 0.
+///
+/// \param factors, keeps  of rows `group` and `group + 8` of each m tile; a factor of 0 leaves its row as it is
+template <class Tile>
+__device__ void merge_rows(const FragmentC (&sums)[Tile::m_tiles][Tile::head_tiles],
+                           const float (&factors)[Tile::m_tiles][2],
+                           const float (&keeps)[Tile::m_tiles][2],
+                           HeadRows<float> to,
+                           int first,
+                           int end,
+                           int head_dim,
+                           const WarpLane& me) {
+#pragma unroll
+    for (int m = 0; m < Tile::m_tiles; ++m) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int row = first + 16 * m + 8 * half + me.group;
+            if (row >= end || factors[m][half] == 0) {
+                continue;
+            }
+            float* const at = to.row(row);
+            const float factor = factors[m][half], keep = keeps[m][half];
+#pragma unroll
+            for (int n = 0; n < Tile::head_tiles; ++n) {
+                const int column = 8 * n + 2 * me.pair;
+                if (column < head_dim) {
+                    auto& pair = *reinterpret_cast<TwoFloats*>(at + column);
+                    const auto before = keep == 0 ? TwoFloats{} : pair;
+                    pair = {fmaf(sums[m][n][2 * half], factor, keep * before.first),
+                            fmaf(sums[m][n][2 * half + 1], factor, keep * before.second)};
+                }
+            }
+        }
+    }
+}
+
+/// Stores the warp's rows of sums, or adds them to `to`, each multiplied by its factor.
+template <class Tile>
+__device__ void store_rows(const FragmentC (&sums)[Tile::m_tiles][Tile::head_tiles],
+                           const float (&factors)[Tile::m_tiles][2],
+                           const SumRows& to,
+                           int first,
+                           int end,
+                           int head_dim,
+                           const WarpLane& me) {
+    float keeps[Tile::m_tiles][2];
+#pragma unroll
+    for (int m = 0; m < Tile::m_tiles; ++m) {
+        keeps[m][0] = keeps[m][1] = to.adds ? 1.0f : 0.0f;
+    }
+    merge_rows<Tile>(sums, factors, keeps, to.rows, first, end, head_dim, me);
 }
 
 }  // namespace ziggurat::kernels::cuda

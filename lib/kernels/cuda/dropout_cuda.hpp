@@ -34,12 +34,12 @@ class DropoutPacks {
 
     /// Writes the factors of channels first to first + pack - 1.
     ///
-    /// \pre drops(), and `first` is a multiple of 4
+    /// \pre drops(), and `first` and the call's first channel are multiples of 4
     __device__ void factors(const Place& row, std::int64_t first, float (&to)[pack]) const {
+        const auto group_of_first = static_cast<std::uint32_t>((dropout_.first_channel + first) / 4);
 #pragma unroll
         for (int group = 0; group < pack / 4; ++group) {
-            mask_.factors(static_cast<std::uint32_t>(first / 4) + group, row.position, row.sample,
-                          to + 4 * group);
+            mask_.factors(group_of_first + group, row.position, row.sample, to + 4 * group);
         }
     }
     __device__ void factors(std::int64_t row, std::int64_t first, float (&to)[pack]) const {

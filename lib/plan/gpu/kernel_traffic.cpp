@@ -55,10 +55,9 @@ Kernels split_norm_kernels(const OpOperands& use, PhaseKind kind) {
         return {{"split_norm_forward", 1, use.all_but()}};
     }
     Kernels kernels{{"split_norm_backward", 1, use.all_but({Role::d_gain, Role::d_bias})}};
-    for (const auto role : {Role::d_gain, Role::d_bias}) {
-        if (use.writes(role)) {
-            kernels.push_back({"sums of columns", 1, use.stored_or_added(role)});
-        }
+    if (use.writes(Role::d_gain) || use.writes(Role::d_bias)) {
+        kernels.push_back(
+            {"sums of columns", 1, use.stored_or_added(Role::d_gain) + use.stored_or_added(Role::d_bias)});
     }
     return kernels;
 }
@@ -117,13 +116,15 @@ Kernels attention_kernels(const OpOperands& use,
                           const layout::AttentionSizes& sizes,
                           layout::AttentionKernel kernel) {
     const bool forward = is_forward(use.op());
+    // The last round of a ring also rounds its results.
+    const bool rounds = forward && use.written(Role::merged) > 0 && use.writes(Role::output);
     switch (kernel) {
         case layout::AttentionKernel::host:
             return {};
         case layout::AttentionKernel::cuda_cores:
-            return {{"attention", forward ? 1 : 2}};  // gradients: queries; keys and values
+            return {{"attention", forward ? (rounds ? 2 : 1) : 2}};  // gradients: queries; keys and values
         case layout::AttentionKernel::tensor_cores:
-            return {{"attention", forward ? 1 : 3}};  // the same, and outputs
+            return {{"attention", forward ? (rounds ? 2 : 1) : 3}};  // the same, and outputs
         case layout::AttentionKernel::cudnn: {
             const auto piece = layout::CudaWorkspaces::attention_piece(sizes);
             const auto pieces = (sizes.batch / piece->sequences) * (sizes.kv_heads / piece->kv_heads);

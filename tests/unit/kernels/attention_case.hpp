@@ -43,6 +43,7 @@ struct AttentionCase {
     float probability = 0;      ///< dropout probability
     float spread = 1;           ///< scale of q and k: large values make weights sharp
     std::int64_t window = 0;    ///< maximum number of keys of a query; 0: all before it
+    bool is_ring = false;       ///< computed in rounds of a ring
 
     std::vector<T> qkv{}, d_out{};
     std::vector<std::int32_t> starts{};
@@ -103,7 +104,8 @@ struct AttentionCase {
                                        .has_documents = document > 0,
                                        .has_window = window > 0,
                                        .has_dropout = probability > 0,
-                                       .has_softcap = shape.score_cap > 0};
+                                       .has_softcap = shape.score_cap > 0,
+                                       .is_ring = is_ring};
         return kernels::prepare_attention<T>(TestStream{1}, shape, use) == kernels::AttentionKernel::cudnn
                    ? 1
                    : std::numbers::log2e;

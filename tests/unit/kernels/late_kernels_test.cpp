@@ -353,11 +353,7 @@ void add_ring_attention(Calls& calls) {
 
 /// Kernels that refuse to run on GPUs.
 const std::set<std::string>& of_the_host_alone() {
-    static const std::set<std::string> names{
-        "fill_normal",       "join_ring_gradients",     "pack_ring_keys",
-        "pack_weight",       "ring_attention_backward", "ring_attention_forward",
-        "row_sums",          "row_sums_backward",       "split_norm_backward",
-        "split_norm_forward"};
+    static const std::set<std::string> names{"fill_normal", "pack_weight"};
     return names;
 }
 
@@ -449,6 +445,8 @@ const std::set<std::string>& same_everywhere() {
                                              "exchange_blocks",
                                              "fill_zero",
                                              "join_heads",
+                                             "join_ring_gradients",
+                                             "pack_ring_keys",
                                              "put_columns",
                                              "residual_forward",
                                              "rope",

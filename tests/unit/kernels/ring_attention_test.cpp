@@ -32,10 +32,7 @@ class Ring {
           block_{shape.seq / (2 * ranks)},
           out_width_{shape.heads * shape.head_dim},
           kv_width_{2 * shape.kv_heads * shape.head_dim},
-          workspace_(
-              static_cast<std::size_t>(
-                  layout::HostWorkspaces{sizeof(T), stream.num_threads()}.attention(block_, shape.head_dim)),
-              std::byte{0xff}) {}
+          workspace_(static_cast<std::size_t>(workspace_bytes()), std::byte{0xff}) {}
 
     void forward(TensorAddress<const T, 2> qkv,
                  VectorAddress<const std::int32_t> starts,
@@ -54,6 +51,7 @@ class Ring {
                     stream_, shape_, round, rows_of(own, qkv.extent(1)), rows_of(kv, kv_width_), starts,
                     dropout, rows_of(merged, out_width_), lse_of(own_lse),
                     hop + 1 == ranks_ ? rows_of(own_out, out_width_) : TensorRef<T, 2>{}, workspace_);
+                stream_.finish();
             }
             to_whole(own_out, rank, out);
             exchange_lse(own_lse, rank, lse, [](float& one, float& other) { other = one; });
@@ -91,6 +89,7 @@ class Ring {
                                            lse_of(own_lse), hop == 0 ? Accumulate::no : Accumulate::yes,
                                            rows_of(d_q[static_cast<std::size_t>(rank)], out_width_),
                                            rows_of(travelling, kv_width_), workspace_);
+                stream_.finish();
                 std::ranges::copy(travelling, sums.begin() + first);
             }
         }
@@ -99,11 +98,19 @@ class Ring {
             join_ring_gradients<T>(stream_, shape_, rows_of(d_q[static_cast<std::size_t>(rank)], out_width_),
                                    rows_of(d_kv[static_cast<std::size_t>(rank)], kv_width_),
                                    rows_of(joined, qkv.extent(1)));
+            stream_.finish();
             to_whole(joined, rank, d_qkv);
         }
     }
 
   private:
+    std::int64_t workspace_bytes() const {
+        const layout::CudaWorkspaces on_gpus{{.is_bfloat16 = sizeof(T) == 2, .is_ring = true}};
+        return std::max(
+            layout::HostWorkspaces{sizeof(T), stream_.num_threads()}.attention(block_, shape_.head_dim),
+            on_gpus.attention_backward(
+                {shape_.batch, block_, shape_.heads, shape_.kv_heads, shape_.head_dim}));
+    }
     std::size_t own_elements(std::int64_t width) const {
         return static_cast<std::size_t>(shape_.batch * 2 * block_ * width);
     }
@@ -162,6 +169,7 @@ class Ring {
         auto rows = of_rank(qkv, owner);
         std::vector<T> kv(own_elements(kv_width_));
         pack_ring_keys<T>(stream_, shape_, rows_of(rows, qkv.extent(1)), rows_of(kv, kv_width_));
+        stream_.finish();
         const auto [first, count] = part_of_own(owner, plan_.round(rank, hop).keys);
         return {kv.begin() + first, kv.begin() + first + count};
     }
@@ -221,6 +229,7 @@ std::vector<test::AttentionCase<T>> ring_cases(int ranks) {
     cases.push_back({.shape = {1, of(67), 4, 2, 40, 0, 0.3f}, .spread = 3});
     cases.push_back({.shape = {1, of(67), 4, 2, 40, 3, 0.3f, false, 4.0f}, .probability = 0.2f, .spread = 2});
     for (auto& c : cases) {
+        c.is_ring = true;
         c.fill();
     }
     return cases;
@@ -232,7 +241,9 @@ using ComputeTypes = ::testing::Types<float, tensor::bfloat16>;
 TYPED_TEST_SUITE(RingAttention, ComputeTypes);
 
 TYPED_TEST(RingAttention, IsTheSoftmaxOfTheReferenceAndItsGradient) {
-    for (const int ranks : {1, 2, 3}) {
+    // Two ranks have rounds with one and with two blocks of keys; more take minutes on emulated GPUs.
+    const auto sizes = test::tests_on_cuda() ? std::vector{2} : std::vector{1, 2, 3};
+    for (const int ranks : sizes) {
         SCOPED_TRACE(std::to_string(ranks) + " ranks");
         for (auto& c : ring_cases<TypeParam>(ranks)) {
             test::expect_reference(on_a_ring<TypeParam>(ranks, c.window), c);
@@ -246,6 +257,9 @@ TYPED_TEST(RingAttention, HasTheSameBitsForAnyNumberOfThreads) {
 }
 
 TYPED_TEST(RingAttention, RefusesAWorkspaceThatIsTooSmall) {
+    if (test::tests_on_cuda()) {
+        GTEST_SKIP() << "forward on GPUs has no workspace";
+    }
     const AttentionShape shape{1, 8, 1, 1, 4};
     const layout::RingPlan plan{2, 8, 0};
     std::vector<TypeParam> qkv(4 * 12), kv(4 * 8), out(4 * 4);

@@ -41,6 +41,7 @@ TEST(AttentionChoice, TakesTheFastestKernelThatServesTheCalls) {
          "model.window"},
         {{.is_bfloat16 = true, .has_dropout = true}, sizes, 90, true, AttentionKernel::cuda_cores, "dropout"},
         {{.is_bfloat16 = true, .has_softcap = true}, sizes, 90, true, AttentionKernel::cuda_cores, "softcap"},
+        {{.is_bfloat16 = true, .is_ring = true}, sizes, 90, true, AttentionKernel::tensor_cores, "ulysses"},
         {{}, sizes, 90, true, AttentionKernel::cuda_cores, "precision.compute"},
         {plain, part_of_a_tile, 90, true, AttentionKernel::tensor_cores, "tiles of 128"},
         {plain, heads_of_256, 90, true, AttentionKernel::cudnn, ""},
@@ -69,6 +70,16 @@ TEST(AttentionChoice, DependsOnTheCapOfScoresButNotOnThatOfLogits) {
     EXPECT_FALSE(attention_use(run, true, 0).has_softcap);
     run.model.softcap.attention = 50;
     EXPECT_TRUE(attention_use(run, true, 0).has_softcap);
+}
+
+TEST(AttentionChoice, DependsOnTheKindOfContextRanks) {
+    spec::RunSpec run;
+    run.parallel.context_kind = spec::ContextKind::ring;
+    EXPECT_FALSE(attention_use(run, true, 0).is_ring);
+    run.parallel.context = 2;
+    EXPECT_TRUE(attention_use(run, true, 0).is_ring);
+    run.parallel.context_kind = spec::ContextKind::ulysses;
+    EXPECT_FALSE(attention_use(run, true, 0).is_ring);
 }
 
 TEST(AttentionChoice, DependsOnTheWindowOfALayer) {

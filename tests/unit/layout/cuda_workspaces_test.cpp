@@ -58,6 +58,7 @@ TEST(CudaWorkspaces, TensorCoresNeedASumForEachRow) {
     const AttentionSizes of{2, 200, 6, 2, 64};
     const auto backward = [&](const AttentionUse& use) { return CudaWorkspaces{use}.attention_backward(of); };
     EXPECT_EQ(backward({.is_bfloat16 = true, .has_documents = true}), 2 * 200 * 6 * 4);
+    EXPECT_EQ(backward({.is_bfloat16 = true, .is_ring = true}), 2 * 2 * 200 * 6 * 4) << "of two blocks";
     EXPECT_EQ(backward({.is_bfloat16 = true, .has_dropout = true}), 0);
     EXPECT_EQ(backward({}), 0);
     EXPECT_FALSE(CudaWorkspaces::has_tensor_cores(136));
