@@ -36,7 +36,7 @@ spec::Axis axis(const std::string& keyword) {
                                   : spec::Axis::pipeline;
 }
 
-/// Sets the rows and columns of the grid of `degree` tensor ranks, and its copies or the layers of a cube.
+/// Sets rows and columns of the grid of `degree` tensor ranks, and its copies or the layers of a cube.
 ///
 /// If they are not a grid, which a rule reports, they stay one row.
 void resolve_tensor(spec::Parallel& parallel, int degree, int depth) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array span_keys = {"sharding.parameters", "sharding.gradients", "sharding.optimizer"};
 
-/// Returns the number of data ranks for a span's keyword or number; the minimum without one, 0 for auto.
+/// Returns the data ranks of a span's keyword or number: without one the minimum, with auto 0.
 int span_of(Resolution& resolution, const std::string& path) {
     const spec::Parallel& parallel = resolution.run.parallel;
     const std::string keyword = resolution.values.keyword(path);
@@ -51,8 +51,9 @@ void set_spans(spec::Sharding& sharding, const spec::StateSpans& spans) {
     sharding.optimizer = spans.optimizer;
 }
 
-/// Resolves shard degrees from a ZeRO stage or spans; without either, all state is replicated, except over
-/// the layers of a cube.
+/// Resolves shard degrees from a ZeRO stage or spans.
+///
+/// Without either, all state is replicated, except over the layers of a cube.
 void resolve_spans(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;

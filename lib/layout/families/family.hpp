@@ -31,7 +31,7 @@ enum class Placement {
 constexpr bool is_sum(Placement placement) {
     return placement == Placement::partial || placement == Placement::gathered_partial;
 }
-/// Returns the placement of what each rank needs of the gradient of a value: of a sum, all of its gradient.
+/// Returns the placement of the gradient of a value that a rank needs: of a sum, all of it.
 constexpr Placement of_gradient(Placement placement) {
     return placement == Placement::partial            ? Placement::replicated
            : placement == Placement::gathered_partial ? Placement::gathered
@@ -179,7 +179,7 @@ struct Phase {
     std::int64_t in = 0, out = 0;      ///< linear and logits: extents of the weight on this rank
     /// linear, logits, embedding: each rank of a grid has a block of the weight, which others need in turn.
     ///
-    /// Of a cube, only the embedding is so.
+    /// In a cube, only the embedding is so.
     bool is_of_grid = false;
     std::vector<Adapter> adapters;  ///< linear: for those weights that have one
     /// Flops of the forward products on this rank; backward needs twice this number.

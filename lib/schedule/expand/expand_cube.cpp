@@ -21,7 +21,7 @@ namespace ziggurat::schedule {
 
 using layout::PhaseKind;
 
-/// Writes the product with the vocabulary of all rows, the losses and, in training, backward of the head.
+/// Writes the head: logits of all rows, the losses and, in training, backward.
 ///
 /// Returns the gradient of the unit's input, or -1.
 BufferId PhaseWriter::cube_head(UnitId unit, int phase, int microbatch) {

@@ -1,4 +1,4 @@
-/// Lookups in a table whose blocks are on a grid of tensor ranks: each block is broadcast in the columns.
+/// Lookups in a table with blocks on a grid of tensor ranks, which are broadcast in the columns.
 #include "schedule/expand/expand_phases.hpp"
 
 namespace ziggurat::schedule {

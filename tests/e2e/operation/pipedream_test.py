@@ -80,7 +80,7 @@ def a_stopped_run_drains_and_saves(chosen):
     place = Place(chosen, "stopped", "llama")
     settings = [*COMMON, micro_batches(2), pipeline(3), "train.steps=400", "checkpoint.every=1000 steps"]
     with place.start("run", 3, *settings, "debug.throttle={compute: 1ms}") as training:
-        expect(training.says("step  6/400"), training.tail())
+        expect(training.says("step   6/400"), training.tail())
         (place.folder / "run" / "STOP").touch()
         expect(training.wait() == STOPPED, training.tail())
     saved = trainings.complete_steps(place.folder / "run")
@@ -94,18 +94,21 @@ def a_stopped_run_drains_and_saves(chosen):
 
 def validations_and_requests_drain_it(chosen):
     place = Place(chosen, "requests", "llama")
-    settings = [*COMMON, micro_batches(2), pipeline(2), "train.steps=60", "checkpoint.every=1000 steps", "data.held_out=5%",
+    settings = [*COMMON, micro_batches(2), pipeline(2), "train.steps=4000", "checkpoint.every=10000 steps", "data.held_out=5%",
                 "validate={every: 20 steps, batches: 2}"]
+    run = place.folder / "run"
     with place.start("run", 2, *settings, "debug.throttle={compute: 1ms}") as training:
-        expect(training.says("step  4/60"), training.tail())
-        (place.folder / "run" / "CHECKPOINT").touch()
-        expect(training.wait() == 0, training.tail())
-    saved = trainings.complete_steps(place.folder / "run")
-    expect(saved[-1] == 60 and len(saved) == 2, f"saved steps {saved}")
-    validated = [row["step"] for row in trainings.events(place.folder / "run") if row["event"] == "validate"]
-    expect(validated == [20, 40, 60], f"validated after {validated}")
-    losses(place, "run", 60)
-    say(f"a request saved step {saved[0]}, and validations were after steps {validated}")
+        expect(training.says("step    4/4000"), training.tail())
+        (run / "CHECKPOINT").touch()
+        expect(training.wait_until(lambda: trainings.complete_steps(run), "the requested checkpoint"), training.tail())
+        (run / "STOP").touch()
+        expect(training.wait() == STOPPED, training.tail())
+    saved = trainings.complete_steps(run)
+    expect(len(saved) == 2 and saved[-1] < 4000, f"saved steps {saved}")
+    validated = [row["step"] for row in trainings.events(run) if row["event"] == "validate"]
+    expect(validated == list(range(20, saved[-1] + 1, 20)), f"validated after {validated}")
+    losses(place, "run", saved[-1])
+    say(f"a request saved step {saved[0]}, and validations were after each 20th of {saved[-1]} steps")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ struct Degrees {
     int layers() const { return is_cube ? depth : 1; }
 };
 
-/// True if first_taken() may give the deck a preference objective, which context ranks and grids cannot have.
+/// True if first_taken() may draw a preference objective, which context ranks and grids cannot have.
 bool may_have_pairs(std::uint64_t seed) {
     return seed % 5 == 4;
 }
