@@ -7,6 +7,7 @@
 
 #include "spec/weight_versions.hpp"
 #include "tests/support/class_b.hpp"
+#include "tests/support/device/test_processors.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/tiny_training.hpp"
@@ -158,6 +159,21 @@ TEST(Pipedream, TrainsTheSameWithTensorAndDataRanks) {
         const auto expected =
             test::train_tiny(one_rank_for_each_stage(run), test::world().in(group), test::Keep::tensors);
         EXPECT_EQ(test::class_b_difference(ours, expected), "") << layout.text();
+    }
+}
+
+TEST(Pipedream, TrainsOnGpusAsOnTheHost) {
+    if (test::device_kind_for_tests() != spec::DeviceKind::cuda) {
+        GTEST_SKIP() << "ZIGGURAT_TEST_DEVICE is not cuda";
+    }
+    for (const auto& layout : layouts()) {
+        auto run = run_of(layout);
+        const auto ours = test::train_tiny(run, test::world(), test::Keep::tensors);
+        run.tiers.device = spec::DeviceKind::host;
+        const auto expected = test::train_tiny(run, test::world(), test::Keep::tensors);
+
+        EXPECT_EQ(test::class_b_difference(ours, expected), "") << layout.text();
+        EXPECT_NE(ours.weights_hash, expected.weights_hash) << "a GPU has its own bits";
     }
 }
 

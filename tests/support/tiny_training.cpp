@@ -168,7 +168,11 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     if (hooks.programs) {
         hooks.programs(programs);
     }
-    train::Assembly assembly{run, std::move(programs), group, processors_for_tests(run.parallel.threads)};
+    // A run on the host is the reference of one on a GPU.
+    const auto devices = run.tiers.device == device_kind_for_tests()
+                             ? processors_for_tests(run.parallel.threads)
+                             : host_processors_for_tests(run.parallel.threads);
+    train::Assembly assembly{run, std::move(programs), group, devices};
     const auto targets = targets_of_batch(run);
     const schedule::ModelLayout model{run, group.rank()};
     const auto of_group = run.train.global_batch / run.parallel.sequence_groups();

@@ -19,9 +19,17 @@ constexpr auto everywhere = Missing::everywhere;
 
 /// Missing features. When a feature is implemented, remove its line; nothing else changes.
 constexpr std::array features = {
-    Feature{"parallel.tensor.mode", "a tensor grid on GPUs", in_training,
+    Feature{"parallel.tensor.mode", "a cube of tensor ranks on GPUs", in_training,
             [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && run.tiers.device == spec::DeviceKind::cuda;
+                return run.parallel.has_cube() && run.tiers.device == spec::DeviceKind::cuda;
+            }},
+    // The kernels for GPUs draw the dropout of four channels together.
+    Feature{"model.dropout", "dropout on GPUs if a column of the tensor grid has no multiple of 4 channels",
+            in_training,
+            [](const RunSpec& run, const Values&) {
+                return run.parallel.has_grid() && run.model.dropout > 0 &&
+                       run.model.hidden / run.parallel.tensor % 4 != 0 &&
+                       run.tiers.device == spec::DeviceKind::cuda;
             }},
     Feature{"parallel.context.degree", "context ranks with a tensor grid", everywhere,
             [](const RunSpec& run, const Values&) {
@@ -55,17 +63,8 @@ constexpr std::array features = {
         [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.model.lora.is_on(); }},
     Feature{"parallel.tensor.mode", "a preference objective with a tensor grid", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.data.has_pairs; }},
-    Feature{"parallel.context.kind", "the context kind ring on GPUs", in_training,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.context > 1 && run.parallel.context_kind == spec::ContextKind::ring &&
-                       run.tiers.device == spec::DeviceKind::cuda;
-            }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
-    Feature{"parallel.pipeline.schedule", "the schedule pipedream on GPUs", in_training,
-            [](const RunSpec& run, const Values&) {
-                return spec::has_no_flush(run.parallel) && run.tiers.device == spec::DeviceKind::cuda;
-            }},
     Feature{"model.dropout", "dropout with the schedule pipedream", everywhere,
             [](const RunSpec& run, const Values&) {
                 return spec::has_no_flush(run.parallel) && run.model.dropout > 0;

@@ -31,8 +31,7 @@ constexpr Row rows[] = {
     {.path = "parallel.context.kind", .type = Type::keyword, .fallback = "ulysses", .keywords = "ring ulysses",
      .on_resume = noted,
      .doc = "ulysses: all-to-all exchange of heads and positions, for which the ranks divide the heads. ring: "
-            "keys and values are sent around a ring of ranks (Ring Attention); twice the degree divides data.seq. On "
-            "GPUs, only `plan` knows it."},
+            "keys and values are sent around a ring of ranks (Ring Attention); twice the degree divides data.seq."},
     {.path = "parallel.pipeline", .shorthand = "stages", .doc = "Ranks that hold consecutive layers."},
     {.path = "parallel.pipeline.stages", .type = Type::integer, .fallback = "1", .keywords = "auto", .min = 1,
      .max = max_ranks, .on_resume = noted,

@@ -88,14 +88,15 @@ def says_epochs_and_what_it_is_not_built_for(place):
 
 
 def plans_what_cannot_be_trained(place):
-    ring = ["deck.yaml", "parallel.context={degree: 2, kind: ring}"]
-    expect("not implemented" not in place.says(0, "plan", *ring, "--machine", "./four.yaml"), "cores train with a ring")
-    context = [*ring, "--ranks", "8", "--machine", str(MACHINES / "dgx-h100.yaml")]
-    said = place.says(0, "plan", *context)
-    line = "training  not implemented: the context kind ring on GPUs (parallel.context.kind); planning only\n"
+    narrow = ["deck.yaml", "parallel.tensor={degree: 4, mode: 2d}", "model.hidden=36", "model.dropout=0.1"]
+    expect("not implemented" not in place.says(0, "plan", *narrow, "--machine", "./four.yaml"), "cores train with the grid")
+    on_gpus = [*narrow, "--ranks", "8", "--machine", str(MACHINES / "dgx-h100.yaml")]
+    said = place.says(0, "plan", *on_gpus)
+    missing = "dropout on GPUs if a column of the tensor grid has no multiple of 4 channels"
+    line = f"training  not implemented: {missing} (model.dropout); planning only\n"
     expect(line in said and "FITS" in said and "estimated: a step takes" in said, "memory, time and what is missing", said)
-    refused = place.says(2, "check", *context)
-    expect("the context kind ring on GPUs is not implemented" in refused and "`ziggurat plan` shows its memory" in refused,
+    refused = place.says(2, "check", *on_gpus)
+    expect(f"{missing} is not implemented" in refused and "`ziggurat plan` shows its memory" in refused,
            "check refuses and names plan", refused)
 
 

@@ -75,6 +75,11 @@ device::RankDevices processors_for_tests(int num_threads) {
             device::Stream{num_threads, thread}};
 }
 
+device::RankDevices host_processors_for_tests(int num_threads) {
+    auto* const thread = the_kernels == nullptr ? nullptr : the_kernels->thread_.get();
+    return {device::make_host(num_threads, thread), device::Stream{num_threads, thread}};
+}
+
 spec::DeviceKind device_kind_for_tests() {
     return asked_device() == TestDevice::cuda ? spec::DeviceKind::cuda : spec::DeviceKind::host;
 }

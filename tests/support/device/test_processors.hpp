@@ -34,6 +34,7 @@ class TestKernels {
 
   private:
     friend device::RankDevices processors_for_tests(int num_threads);
+    friend device::RankDevices host_processors_for_tests(int num_threads);
     std::uint64_t seed_;
     std::unique_ptr<device::HostThread> thread_;  ///< with emulated_threads, and cuda
     std::optional<kernels::Runtime> runtime_;
@@ -43,6 +44,9 @@ class TestKernels {
 ///
 /// Each call makes a device.
 device::RankDevices processors_for_tests(int num_threads);
+
+/// Returns the host's cores, on any test device. Each call makes a device.
+device::RankDevices host_processors_for_tests(int num_threads);
 
 /// Returns the device kind of processors_for_tests(), for the tiers of a run.
 spec::DeviceKind device_kind_for_tests();

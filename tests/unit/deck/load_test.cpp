@@ -105,18 +105,21 @@ TEST_F(Load, TurnsStagesIntoSpans) {
 }
 
 TEST_F(Load, TakesForAPlanWhatItCannotTrainYet) {
-    const std::string deck = "parallel: {context: {degree: 2, kind: ring}}\n";
+    const std::string deck = "parallel: {tensor: {degree: 4, mode: 2d}}\n";
+    const std::vector<std::string> narrow{"model.hidden=36", "model.dropout=0.1"};
 
-    EXPECT_TRUE(load_base(deck, {}, {.ranks = 2}).ok()) << "the host's cores train with it";
+    EXPECT_TRUE(load_base(deck, narrow, {.ranks = 4}).ok()) << "the host's cores train with it";
     machine_.has_device = true;
     machine_.device_bytes = 8LL << 30;
-    const auto refused = load_base(deck, {}, {.ranks = 2});
-    EXPECT_NE(refused.found.print().find("the context kind ring on GPUs is not implemented"),
-              std::string::npos)
+    const auto refused = load_base(deck, narrow, {.ranks = 4});
+    const std::string missing =
+        "dropout on GPUs if a column of the tensor grid has no multiple of 4 channels";
+    EXPECT_NE(refused.found.print().find(missing + " is not implemented"), std::string::npos)
         << refused.found.print();
-    const auto planned = load_base(deck, {}, {.ranks = 2, .for_plan = true});
+    const auto planned = load_base(deck, narrow, {.ranks = 4, .for_plan = true});
     EXPECT_TRUE(planned.ok());
-    EXPECT_EQ(planned.only_planned, "the context kind ring on GPUs (parallel.context.kind)");
+    EXPECT_EQ(planned.only_planned, missing + " (model.dropout)");
+    EXPECT_TRUE(load_base(deck, {"model.dropout=0.1"}, {.ranks = 4}).ok()) << "GPUs train with 16 channels";
     EXPECT_EQ(load_base("", {}, {.ranks = 2, .for_plan = true}).only_planned, "");
     EXPECT_FALSE(load_base("compression: {gradients: tagc}\n", {}, {.ranks = 2, .for_plan = true}).ok());
 }
