@@ -13,10 +13,11 @@ namespace {
 using spec::Axis;
 
 const char* name_of(Axis axis) {
-    return axis == Axis::tensor    ? "tensor"
-           : axis == Axis::context ? "context"
-           : axis == Axis::data    ? "data"
-                                   : "pipeline";
+    return axis == Axis::tensor       ? "tensor"
+           : axis == Axis::tensor_row ? "tensor column"  // the ranks of all rows
+           : axis == Axis::context    ? "context"
+           : axis == Axis::data       ? "data"
+                                      : "pipeline";
 }
 
 std::vector<std::vector<int>> ranks_by_node(std::span<const int> node_of) {
@@ -129,7 +130,7 @@ std::string describe_nodes(const spec::Parallel& parallel,
     }
     const Mesh mesh{parallel};
     std::string groups;
-    for (const auto axis : {Axis::tensor, Axis::context, Axis::data, Axis::pipeline}) {
+    for (const auto axis : {Axis::tensor, Axis::tensor_row, Axis::context, Axis::data, Axis::pipeline}) {
         if (mesh.degree(axis) > 1) {
             const int across = widest_group(mesh, axis, node_of).num_nodes;
             groups += (groups.empty() ? "" : ", ") + std::string{name_of(axis)} + " groups ";

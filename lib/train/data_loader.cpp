@@ -106,7 +106,8 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot, const layout::Co
 
 RankBatch::RankBatch(const spec::RunSpec& spec, const BatchPart& part)
     : part_{part},
-      looks_up_positions_{layout::family_of(spec.model).positions == layout::Positions::learned},
+      looks_up_positions_{part.is_turned() &&
+                          layout::family_of(spec.model).positions == layout::Positions::learned},
       targets_{spec.train.micro_batch, spec.data.seq} {
     if (part.is_turned()) {
         tokens_.emplace(spec.train.micro_batch, spec.data.seq);
