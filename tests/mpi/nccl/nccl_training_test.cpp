@@ -113,6 +113,29 @@ TEST_P(NcclTraining, WithStages) {
     }
 }
 
+/// Each rank sends keys and values to the next one, and receives those of the previous one.
+TEST_P(NcclTraining, InARing) {
+    if (ranks() > 1) {
+        auto run = run_of(GetParam(), 1, 1);
+        run.model.max_seq = run.data.seq = 24;
+        run.train.global_batch /= ranks();
+        run.parallel.context = ranks();
+        run.parallel.context_kind = spec::ContextKind::ring;
+        expect_what_staging_gives(run);
+    }
+}
+
+TEST_P(NcclTraining, OnAGrid) {
+    if (ranks() == 4) {
+        auto run = run_of(GetParam(), 2, 1);
+        run.model.hidden = 48;
+        run.model.head_dim = 8;
+        run.parallel.tensor_rows = 2;
+        run.parallel.data = 1;
+        expect_what_staging_gives(run);
+    }
+}
+
 /// Stages share the embedding. The home of its gradients is the host in one of them.
 TEST_P(NcclTraining, WithStateOnTheHost) {
     auto run = run_of(GetParam(), 1, ranks() % 2 == 0 ? 2 : 1);
