@@ -109,6 +109,7 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
                     resumed_.is_own ? step_ : -1,
                     &inputs.data} {
     spec_.train.steps = course_.end_step();
+    pending_.reserve(static_cast<std::size_t>(spec::steps_to_outcome(spec_)) + 1);
     checkpointer_.keep(tracker_.best());
     reporter_.ends_after(spec_.train.steps);
     if (inputs.world.rank() == 0) {
@@ -316,7 +317,7 @@ void TrainingLoop::run_step() {
 
 void TrainingLoop::end_step() {
     auto [report, targets, step_seconds] = std::move(pending_.front());
-    pending_.pop_front();
+    pending_.erase(pending_.begin());
     const auto& outcome = assembly_.outcome();
     account_.add_outcome(report);
     requests_.step_ended(outcome.step_requests, step_seconds, assembly_.step_requests());

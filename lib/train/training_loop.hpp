@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -161,7 +160,7 @@ class TrainingLoop {
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
     double grad_norm_ = resumed_.progress.grad_norm;  ///< of the last step with an update; 0: unknown
     SpikeDetector spikes_{spec_.train.spikes, resumed_.progress.recent};
-    std::deque<RunStep> pending_;
+    std::vector<RunStep> pending_;   ///< has the capacity that it needs, so that a step allocates nothing
     StepRequests waiting_requests_;  ///< for the next time that the pipeline is drained
     /// Outcomes of steps before it have reports of saves that were handled already.
     std::int64_t fresh_reports_from_ = 0;
