@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "data/corpus.hpp"
@@ -22,7 +24,7 @@ struct SlotMemory {
     explicit SlotMemory(const spec::RunSpec& run)
         : ints(static_cast<std::size_t>(4 * run.train.micro_batch * run.data.seq)),
           mask(ints.size() / 4),
-          samples(static_cast<std::size_t>(run.train.micro_batch)),
+          samples(static_cast<std::size_t>(run.train.micro_batch * (run.parallel.has_cube() ? 2 : 1))),
           losses(mask.size()) {}
 
     BatchSlot slot() {
@@ -94,6 +96,45 @@ TEST(DataLoader, GoesOnAfterTheLastSampleWhateverTheBatchWas) {
     const checkpoint::TrainingProgress later{.step = 7, .next_sample = after.first_sample(7)};
     DataLoader again{run, corpus.training(), whole, true, later};
     EXPECT_EQ(samples_of_step(again, run, 7), numbers(68, 80));
+}
+
+// Group 1 has samples 2 and 3, group 2 has samples 4 and 5. Byte b of the text is b, and 18 begins a
+// document.
+TEST(DataLoader, GivesARankOfACubeTokensAndTargetsOfDifferentSequences) {
+    const test::ScratchFolder folder;
+    {
+        std::ofstream text{folder.file("text"), std::ios::binary};
+        for (int byte = 0; byte < 64; ++byte) {
+            text.put(static_cast<char>(byte));
+        }
+    }
+    auto run = run_with(8);
+    auto& parallel = run.parallel;
+    parallel.tensor = parallel.tensor_rows = parallel.tensor_depth = parallel.data = 2;
+    parallel.tensor_mode = spec::TensorMode::three_d;
+    parallel.ranks = 8;
+    run.train.micro_batches = 1;
+    run.data.train.push_back({spec::TokenFormat::text, folder.file("text")});
+    run.data.reset_at_document = true;
+    run.data.document_token = 18;
+    for (const char* family : {"gpt2", "llama"}) {
+        run.model.family = family;
+        const data::Corpus corpus{run.data, 256, 1};
+        DataLoader feeder{
+            run, corpus.training(), {.group = 1, .turned_group = 2, .positions = whole.positions}, true};
+        SlotMemory memory{run};
+        const auto slot = memory.slot();
+        feeder.fill(0, std::span{&slot, 1}, test::world());
+
+        for (int i = 0; i < 8; ++i) {
+            EXPECT_EQ(slot.tokens[static_cast<std::size_t>(i)], 8 + i) << family;
+            EXPECT_EQ(slot.targets[static_cast<std::size_t>(i)], 17 + i) << family;
+        }
+        EXPECT_EQ(memory.samples, numbers(2, 6)) << family;
+        EXPECT_EQ(slot.document_starts[3], 2) << family;
+        // Lookups need the positions of tokens, rotations those of attention.
+        EXPECT_EQ(slot.positions[3], std::string{family} == "gpt2" ? 3 : 1) << family;
+    }
 }
 
 }  // namespace
