@@ -26,8 +26,9 @@ void check_record(const Resolution& resolution) {
 }
 
 void check(const Resolution& resolution) {
+    // Rules of tensor ranks precede those of ranks that divide their heads again.
     for (const auto rules :
-         {run_rules(),       model_rules(),    scaling_rules(),  parallel_rules(),   tensor_rules(),
+         {run_rules(),       model_rules(),    scaling_rules(),  tensor_rules(),     parallel_rules(),
           objective_rules(), train_rules(),    schedule_rules(), validate_rules(),   trained_rules(),
           lora_rules(),      sharding_rules(), tier_rules(),     tile_rules(),       fate_rules(),
           source_rules(),    data_rules(),     weight_rules(),   checkpoint_rules(), effect_rules(),
