@@ -4,6 +4,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
 #include "deck/values/quantities.hpp"
+#include "layout/context/inner_ring.hpp"
 #include "layout/counts.hpp"
 #include "layout/node_groups.hpp"
 #include "plan/checkpoint_size.hpp"
@@ -71,7 +72,7 @@ std::string nodes_line(const spec::RunSpec& run) {
     const auto node_of =
         layout::nodes_in_a_row(run.parallel.ranks, run.parallel.ranks_per_node, run.debug.nodes);
     const auto text = layout::describe_nodes(run.parallel, node_of);
-    return text.empty() ? "" : "nodes     " + text + "\n";
+    return text.empty() ? "" : "nodes     " + text + layout::describe_rings(run) + "\n";
 }
 
 /// Returns the homes of all kinds of state; empty if all state is on the device.

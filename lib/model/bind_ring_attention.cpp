@@ -1,6 +1,8 @@
 /// Rounds of ring attention.
 #include "kernels/context/ring_attention.hpp"
+#include "kernels/elementwise.hpp"
 #include "layout/context/context_heads.hpp"
+#include "layout/context/inner_ring.hpp"
 #include "layout/context/ring_round.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
@@ -35,8 +37,8 @@ Kernel bind_round(Binder<T>& binder,
     const std::array<std::int64_t, 3> lse_extents{shape.batch, shape.heads, shape.seq};
     shape.seq = spec.data.seq;
     const int ranks = spec.parallel.context;
-    const int hop = (binder.context_rank() + ranks - use.op().peer) % ranks;
-    const auto round = layout::RingPlan{ranks, shape.seq, phase.window}.round(binder.context_rank(), hop);
+    const layout::RingPlan plan{ranks, layout::inner_ring(spec), shape.seq, phase.window};
+    const auto round = plan.round(binder.context_rank(), use.op().peer);
     const auto kv = use.matrix_in<T>(Role::kv, widths.keys_and_values);
     const auto batch_starts =
         use.in<std::int32_t>(phase.window > 0 ? Role::window_starts : Role::document_starts);
@@ -82,6 +84,11 @@ Kernel bind_ring_attention(Binder<T>& binder,
         return [=, shape = attention_shape(binder, use, qkv.size(), 1),
                 kv = use.matrix_out<T>(Role::kv, widths.keys_and_values)] {
             kernels::pack_ring_keys<T>(stream, shape, qkv, kv);
+        };
+    }
+    if (use.reads(Role::d_addend)) {  // gradients that another node has summed
+        return [=, addend = use.in<float>(Role::d_addend), sum = use.out<float>(Role::d_kv)] {
+            kernels::add_to(stream, addend, sum);
         };
     }
     if (use.writes(Role::d_input)) {

@@ -73,7 +73,7 @@ struct Op {
     bool is_deferred = false;  ///< a weight product in a slot Pass::backward_weight
     int chunk = -1;            ///< chunk of an update
     int group = -1;            ///< collectives: index into Program::groups
-    int peer = -1;  ///< send, receive, and rounds of a ring (owner of the keys): index into the group
+    int peer = -1;  ///< send, receive: index into the group; rounds of a ring: context rank of the keys
     int tag = 0;    ///< send and receive match by (peers, tag)
     spec::DType payload = spec::DType::f32;
     /// reduce_scatter, all_gather, all_reduce: each member's block of the vector, in member order, in bytes

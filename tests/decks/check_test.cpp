@@ -75,6 +75,20 @@ TEST_F(Check, NamesPretendedNodes) {
     EXPECT_NE(out_.find("; 2 a node, in all 2 emulated nodes, 1 threads each;"), std::string::npos) << out_;
 }
 
+TEST_F(Check, NamesTheSizesOfRingsInTwoLevels) {
+    ranks_ = 4;
+    threads_ = 1;
+    options_.overrides.push_back("parallel.context.degree=4");
+    options_.overrides.push_back("parallel.context.kind=ring");
+    options_.overrides.push_back("debug.nodes=2");
+
+    EXPECT_EQ(run(), 0) << err_;
+    EXPECT_NE(out_.find("context groups across 2, data groups across 2; ring attention in rings of 2 within "
+                        "and 2 between nodes\n"),
+              std::string::npos)
+        << out_;
+}
+
 TEST_F(Check, NamesHomesAwayFromTheDevice) {
     options_.overrides.push_back("tiers.home.optimizer=auto");
     parts_.choose_homes = [](const spec::RunSpec& run, const spec::MachineSpec&) {

@@ -33,6 +33,7 @@ struct Layout {
     int rows = 1;   ///< rows of a grid of tensor ranks; `tensor` is then its columns
     int depth = 1;  ///< copies of the grid, or layers of a cube
     bool is_cube = false;
+    int nodes = 0;  ///< emulated nodes; with several, a ring has two levels
     spec::RecomputeKind recompute = spec::RecomputeKind::none;
 
     int ranks() const { return context * data * tensor * rows * depth * stages; }
@@ -42,6 +43,7 @@ struct Layout {
                std::to_string(stages) + ", zero " + std::to_string(zero) +
                (has_sequence ? ", sequence" : "") + (has_pieces ? ", pieces" : "") +
                (tiles > 1 ? ", tiles " + std::to_string(tiles) : "") +
+               (nodes > 1 ? ", nodes " + std::to_string(nodes) : "") +
                (rows > 1 ? (is_cube ? ", cube" : ", grid") + std::string{" of depth "} + std::to_string(depth)
                          : "");
     }
@@ -54,6 +56,10 @@ std::vector<Layout> layouts() {
         {.context = 2, .zero = 3, .is_ring = true, .recompute = RecomputeKind::full},
         {.context = 3, .zero = 1, .is_ring = true, .recompute = RecomputeKind::selective},
         {.context = 4, .zero = 2, .is_ring = true},
+        {.context = 4, .zero = 3, .is_ring = true, .nodes = 2},
+        {.context = 4, .is_ring = true, .nodes = 2, .recompute = RecomputeKind::selective},
+        {.context = 6, .zero = 1, .is_ring = true, .nodes = 2},
+        {.context = 6, .zero = 2, .is_ring = true, .nodes = 3, .recompute = RecomputeKind::full},
         {.context = 2, .data = 2, .zero = 3, .is_ring = true},
         {.context = 2, .tensor = 2, .zero = 1, .has_sequence = true, .is_ring = true},
         {.context = 2, .stages = 2, .is_ring = true, .recompute = RecomputeKind::full},
@@ -137,6 +143,7 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.sharding.gradients = layout.zero >= 2 ? span : whole;
     run.sharding.parameters = layout.zero >= 3 ? span : whole;
     run.sharding.sum_group = span;
+    run.debug.nodes = layout.nodes;
     run.recompute.kind = layout.recompute;
     run.train.steps = 4;
     return run;

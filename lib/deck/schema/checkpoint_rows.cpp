@@ -53,8 +53,8 @@ constexpr Row rows[] = {
      .on_resume = noted, .doc = "Bytes that a rank receives in collectives on the tensor axis."},
     {.path = "debug.nodes", .type = Type::integer, .fallback = "none", .keywords = "none auto", .min = 1, .max = max_ranks,
      .on_resume = noted,
-     .doc = "Splits the ranks of one machine into this number of emulated nodes: for the keyword `node` "
-            "and for collectives."},
+     .doc = "Splits the ranks of one machine into this number of emulated nodes: for the keyword `node`, "
+            "for collectives and for ring attention."},
 };
 // clang-format on
 static_assert(print_resume_notes(rows), "a key has a value, and no .on_resume");

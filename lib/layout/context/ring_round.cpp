@@ -32,31 +32,31 @@ double RingRound::pairs() const {
     return sum;
 }
 
-RingBlocks RingPlan::arriving(int owner, int hop) const {
-    const auto own = blocks_of(owner);
-    if (hop == 0) {
-        return own;
-    }
+RingBlocks RingPlan::needed(int owner, int first_turn, int end_turn, int first_step) const {
     const RingRound sizes{.block = seq_ / (2 * ranks_), .window = window_};
-    RingBlocks needed;
-    for (const auto key_block : own.index) {
+    RingBlocks found;
+    for (const auto key_block : blocks_of(owner).index) {
         bool is_needed = false;
-        for (int later = hop; later < ranks_; ++later) {
-            for (const auto query_block : blocks_of((owner + later) % ranks_).index) {
-                is_needed = is_needed || sizes.meet(query_block, key_block);
+        for (int turn = first_turn; turn < end_turn; ++turn) {
+            for (int step = first_step; step < inner_; ++step) {
+                for (const auto query_block : blocks_of(moved(owner, turn, step)).index) {
+                    is_needed = is_needed || sizes.meet(query_block, key_block);
+                }
             }
         }
         if (is_needed) {
-            needed.index[needed.count++] = key_block;
+            found.index[found.count++] = key_block;
         }
     }
-    return needed;
+    return found;
 }
 
-RingRound RingPlan::round(int rank, int hop) const {
+RingRound RingPlan::round(int rank, int owner) const {
+    const int turn = (rank / inner_ - owner / inner_ + turns()) % turns();
+    const int step = (rank % inner_ - owner % inner_ + inner_) % inner_;
     return {.block = seq_ / (2 * ranks_),
             .queries = blocks_of(rank),
-            .keys = arriving(owner_of(rank, hop), hop),
+            .keys = needed_in(owner, turn, step),
             .window = window_};
 }
 

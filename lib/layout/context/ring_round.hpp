@@ -32,25 +32,49 @@ struct RingRound {
     double pairs() const;
 };
 
-/// Shares of one rank in the rounds of ring attention.
+/// Shares of one rank in the rounds of ring attention, in one ring or in two levels.
+///
+/// The ranks of a node are an inner ring; the ranks with one index on their nodes are a ring between nodes.
+/// In turn t, blocks of the t-th previous node circulate in the inner ring, one hop per step. After the turn,
+/// they continue from the rank of step 0 on the next node. One ring of all ranks has a single turn.
+///
+/// Source: Gu et al., "LoongTrain", 2024 (double ring attention)
 class RingPlan {
   public:
+    /// \param inner   number of ranks in an inner ring; it divides `ranks`
     /// \param window  maximum number of keys of a query; 0: all before it
-    RingPlan(int ranks, std::int64_t seq, std::int64_t window) : ranks_{ranks}, seq_{seq}, window_{window} {}
+    RingPlan(int ranks, int inner, std::int64_t seq, std::int64_t window)
+        : ranks_{ranks}, inner_{inner}, seq_{seq}, window_{window} {}
 
+    /// Returns the number of turns of the inner ring: one per node.
+    int turns() const { return ranks_ / inner_; }
+    /// Returns the number of rounds in a turn.
+    int steps() const { return inner_; }
     /// Returns both blocks of a rank.
     RingBlocks blocks_of(int rank) const { return {{rank, 2 * ranks_ - 1 - rank}, 2}; }
-    /// Returns the blocks of `owner` that its `hop`-th successor receives: it or a later one needs them.
+    /// Returns the rank whose keys `rank` has in that step. Step steps() is step 0.
+    int owner_of(int rank, int turn, int step) const { return moved(rank, -turn, -step); }
+    /// Returns the blocks of `owner` that ranks need in that turn, at that step or later.
+    RingBlocks needed_in(int owner, int turn, int step) const { return needed(owner, turn, turn + 1, step); }
+    /// Returns the blocks of `owner` that ranks need in that turn or later.
+    RingBlocks needed_from(int owner, int turn) const { return needed(owner, turn, turns(), 0); }
+    /// Returns the blocks of `owner` that other nodes need up to the end of that turn.
     ///
-    /// On hop 0, it returns both blocks.
-    RingBlocks arriving(int owner, int hop) const;
-    /// Returns the round of `rank` in which the keys have made `hop` hops.
-    RingRound round(int rank, int hop) const;
-    /// Returns the rank whose keys `rank` has in that round.
-    int owner_of(int rank, int hop) const { return (rank + ranks_ - hop) % ranks_; }
+    /// Their gradients are then on their way to the owner.
+    RingBlocks needed_after_first(int owner, int turn) const { return needed(owner, 1, turn + 1, 0); }
+    /// Returns the round in which `rank` has the keys of `owner`.
+    RingRound round(int rank, int owner) const;
 
   private:
-    int ranks_;
+    /// Returns the rank that is `nodes` nodes and `indices` indices after `rank`, both cyclic.
+    int moved(int rank, int nodes, int indices) const {
+        return (rank / inner_ + nodes + turns()) % turns() * inner_ +
+               (rank % inner_ + indices + inner_) % inner_;
+    }
+    /// Returns the blocks of `owner` that ranks need in turns [first_turn, end_turn) from a step on.
+    RingBlocks needed(int owner, int first_turn, int end_turn, int first_step) const;
+
+    int ranks_, inner_;
     std::int64_t seq_, window_;
 };
 

@@ -244,6 +244,9 @@ KernelUse rearranging_kernel(const OpOperands& use, const spec::RunSpec& spec) {
     if (use.read(Role::d_kv) > 0 && use.written(Role::d_input) > 0) {
         return {"join_ring_gradients", 1, use.all_but()};
     }
+    if (use.read(Role::d_kv) > 0 && use.reads(Role::d_addend)) {
+        return {"add_to", 1, use.all_but()};
+    }
     if (bytes_of(Role::heads_by_rank) == 0) {
         return {"", 0, 0};
     }

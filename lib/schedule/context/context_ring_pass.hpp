@@ -21,12 +21,19 @@ namespace ziggurat::schedule {
 /// queries are left out. Masks of documents are data: kernels skip what they exclude. Sends and receives have
 /// their own lanes, in the same order on all ranks.
 ///
+/// If layout::inner_ring is smaller than the context axis, rings have two levels (layout::RingPlan): blocks
+/// circulate within a node, while the first block of the turn travels to the next node on lanes of its own.
+/// In backward, each turn sums the gradients of its keys on the node. The sum of all turns but the first,
+/// which the owner's node has, follows the keys from node to node one turn later, and returns to the owner.
+///
 /// Does nothing unless the context axis has several ranks and its kind is ring. Runs after recompute_pass:
 /// its clones become rings too.
 ///
 /// Source: Liu et al., "Ring Attention with Blockwise Transformers", 2023, section 3; Brandon et al.,
-/// "Striped Attention", 2023 (balance); parts are merged by their log-sum-exp.
-/// Numerics: sums over keys have another order on every rank, so results agree within a tolerance only.
+/// "Striped Attention", 2023 (balance); Gu et al., "LoongTrain", 2024 (two levels); parts are merged by their
+/// log-sum-exp.
+/// Numerics: sums over keys have another order on every rank, so results agree within a tolerance only. They
+/// depend on the number of ranks and of nodes, not on timing.
 void context_ring_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -22,7 +22,7 @@ std::map<Purpose, double> bytes_by_formula(const spec::RunSpec& run, const Model
     bytes[Purpose::gradients] += gradient_sum_bytes_by_formula(spec, model);
     bytes[Purpose::tensor] =
         static_cast<double>(tensor_bytes_by_formula(spec, model) + split_bytes_by_formula(spec, model));
-    bytes[Purpose::context] = static_cast<double>(context_bytes_by_formula(spec, model));
+    bytes[Purpose::context] = static_cast<double>(context_bytes_by_formula(spec, model).total());
     bytes[Purpose::pipeline] = static_cast<double>(pipeline_bytes_by_formula(spec, model));
     return bytes;
 }

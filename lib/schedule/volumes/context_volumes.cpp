@@ -1,6 +1,7 @@
 #include "schedule/volumes/context_volumes.hpp"
 
 #include "layout/context/context_heads.hpp"
+#include "layout/context/inner_ring.hpp"
 #include "layout/context/ring_round.hpp"
 #include "schedule/op_kind.hpp"
 #include "schedule/volumes/recompute_inputs.hpp"
@@ -23,32 +24,50 @@ PassBytes bytes_of_exchange(const spec::RunSpec& spec, const ModelLayout& model)
     return {of_pass, of_pass};
 }
 
-PassBytes bytes_of_ring(const spec::RunSpec& spec, const ModelLayout& model, std::int64_t window) {
-    const auto ranks = spec.parallel.context;
-    const layout::RingPlan plan{ranks, spec.data.seq, window};
+/// Blocks that a rank sends for one attention op: keys in each pass, and gradients in backward.
+struct SentBlocks {
+    std::int64_t keys = 0, gradients = 0;
+};
+
+SentBlocks blocks_of_ring(const layout::RingPlan& plan, int rank) {
+    SentBlocks sent;
+    for (int turn = 0; turn < plan.turns(); ++turn) {
+        for (int step = 1; step <= plan.steps(); ++step) {
+            const int owner = plan.owner_of(rank, turn, step - 1);
+            sent.keys += step < plan.steps() ? plan.needed_in(owner, turn, step).count : 0;
+            sent.gradients += plan.needed_in(owner, turn, 1).count;
+        }
+    }
+    return sent;
+}
+
+SentBlocks blocks_between_nodes(const layout::RingPlan& plan, int rank) {
+    SentBlocks sent;
+    for (int turn = 1; turn < plan.turns(); ++turn) {
+        sent.keys += plan.needed_from(plan.owner_of(rank, turn - 1, 0), turn).count;
+        sent.gradients += plan.needed_after_first(plan.owner_of(rank, turn, 0), turn).count;
+    }
+    return sent;
+}
+
+PassBytes bytes_of_blocks(const spec::RunSpec& spec, const ModelLayout& model, const SentBlocks& sent) {
     const auto elements_of_block =
         model.tokens / 2 * 2 * layout::local_kv_heads(spec.model, model.tensor()) * spec.model.head_dim;
-    std::int64_t blocks = 0;
-    std::int64_t gradients = 0;
-    for (int hop = 1; hop <= ranks; ++hop) {
-        const int owner = plan.owner_of(model.context_rank, hop - 1);
-        blocks += hop < ranks ? plan.arriving(owner, hop).count : 0;
-        gradients += plan.arriving(owner, 1).count;
-    }
-    const auto keys = blocks * elements_of_block * model.element_bytes;
-    return {keys, keys + gradients * elements_of_block * 4};
+    const auto keys = sent.keys * elements_of_block * model.element_bytes;
+    return {keys, keys + sent.gradients * elements_of_block * 4};
 }
 
 }  // namespace
 
-std::int64_t context_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
+ContextBytes context_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
     if (spec.parallel.context == 1) {
-        return 0;
+        return {};
     }
     // Selective recomputation repeats attention: a ring sends its blocks again, exchanged heads are kept.
     const bool exchanges = layout::exchanges_heads(spec.parallel);
     const auto again = exchanges ? recompute_inputs(spec, model) : computed_again(spec, model);
-    std::int64_t bytes = 0;
+    const int inner = layout::inner_ring(spec);
+    ContextBytes bytes;
     for (const auto& units : model.chunk_units) {
         for (const UnitId unit : units) {
             const auto& phases = model.table.units[unit].phases;
@@ -58,14 +77,24 @@ std::int64_t context_bytes_by_formula(const spec::RunSpec& spec, const ModelLayo
                 }
                 const auto found = again.find(unit);
                 const bool is_recomputed = found != again.end() && found->second.phases[p];
-                const auto of_pass =
-                    exchanges ? bytes_of_exchange(spec, model) : bytes_of_ring(spec, model, phases[p].window);
-                bytes += of_pass.forward * (is_recomputed ? 2 : 1);
-                bytes += model.runs_backward(unit, static_cast<int>(p)) ? of_pass.backward : 0;
+                const bool runs_backward = model.runs_backward(unit, static_cast<int>(p));
+                const auto in_all_passes = [&](const PassBytes& of_pass) {
+                    return spec.train.micro_batches * (of_pass.forward * (is_recomputed ? 2 : 1) +
+                                                       (runs_backward ? of_pass.backward : 0));
+                };
+                if (exchanges) {
+                    bytes.of_ring += in_all_passes(bytes_of_exchange(spec, model));
+                    continue;
+                }
+                const layout::RingPlan plan{spec.parallel.context, inner, spec.data.seq, phases[p].window};
+                const int rank = model.context_rank;
+                bytes.of_ring += in_all_passes(bytes_of_blocks(spec, model, blocks_of_ring(plan, rank)));
+                bytes.between_nodes +=
+                    in_all_passes(bytes_of_blocks(spec, model, blocks_between_nodes(plan, rank)));
             }
         }
     }
-    return spec.train.micro_batches * bytes;
+    return bytes;
 }
 
 }  // namespace ziggurat::schedule

@@ -8,6 +8,14 @@
 
 namespace ziggurat::schedule {
 
+/// Bytes that a rank sends over the context axis in a training step.
+struct ContextBytes {
+    std::int64_t of_ring = 0;        ///< in the ring of its node, or in the only ring; Ulysses: all
+    std::int64_t between_nodes = 0;  ///< in rings of two levels, to the next node
+
+    std::int64_t total() const { return of_ring + between_nodes; }
+};
+
 /// Returns the bytes that a rank sends over the context axis in a training step.
 ///
 /// Ulysses, for each layer, micro-batch and pass: N (w + h d) (1 - 1/c) elements, where N are the rank's
@@ -19,8 +27,11 @@ namespace ziggurat::schedule {
 /// float in backward. Blocks that no later rank needs are not sent: the last one of the sequence, and those
 /// outside of all windows (layout::RingPlan).
 ///
+/// Rings of m ranks on n nodes, at most: N k n (m - 1) elements within the node and N k (n - 1) between nodes
+/// in each pass, and in backward n m and n - 1 times N k elements of float.
+///
 /// Source: Jacobs et al., "DeepSpeed Ulysses", 2023, section 3.2: 4 N h / P for each of query, key, value and
 ///         output; Liu et al., "Ring Attention", 2023, section 3
-std::int64_t context_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
+ContextBytes context_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -14,6 +14,7 @@
 #include "base/text/secret.hpp"
 #include "base/text/units.hpp"
 #include "comm/node_topology.hpp"
+#include "layout/context/inner_ring.hpp"
 #include "layout/counts.hpp"
 #include "layout/node_groups.hpp"
 #include "spec/budgets.hpp"
@@ -66,7 +67,8 @@ std::string nodes_line(const spec::RunSpec& spec,
             hosts.push_back(positions[rank].host);
         }
     }
-    return layout::describe_nodes(spec.parallel, nodes.node_of, hosts);
+    const auto text = layout::describe_nodes(spec.parallel, nodes.node_of, hosts);
+    return text.empty() ? "" : text + layout::describe_rings(spec);
 }
 
 /// Returns the transport of vectors in GPU memory between ranks.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 namespace ziggurat::layout {
 namespace {
@@ -37,38 +38,94 @@ TEST(RingRound, CountsThePairsOfCausalMaskAndWindow) {
     }
 }
 
+/// Numbers of nodes, and of ranks on each of them.
+struct Levels {
+    int nodes, inner;
+};
+
+constexpr Levels all_levels[] = {{1, 2}, {1, 3}, {1, 5}, {2, 2}, {2, 3}, {3, 2}, {2, 4}, {4, 2}, {3, 3}};
+
 TEST(RingPlan, GivesAllRanksTheSameWorkInEveryRound) {
-    for (const int ranks : {2, 3, 4, 7}) {
-        const RingPlan plan{ranks, 12L * ranks, 0};
+    for (const auto [nodes, inner] : all_levels) {
+        const int ranks = nodes * inner;
+        const RingPlan plan{ranks, inner, 12L * ranks, 0};
         const auto pairs_of_block = 6.0 * 6.0;
         for (int rank = 0; rank < ranks; ++rank) {
-            // Two halves of own blocks and one block between them.
-            EXPECT_EQ(plan.round(rank, 0).pairs(), 2 * pairs_of_block + 6);
-            for (int hop = 1; hop < ranks; ++hop) {
-                EXPECT_EQ(plan.round(rank, hop).pairs(), 2 * pairs_of_block) << rank << " " << hop;
+            for (int owner = 0; owner < ranks; ++owner) {
+                // A rank's own keys: two halves of own blocks and one block between them.
+                EXPECT_EQ(plan.round(rank, owner).pairs(), 2 * pairs_of_block + (owner == rank ? 6 : 0))
+                    << rank << " " << owner;
             }
         }
     }
 }
 
+TEST(RingPlan, GivesEachRankTheKeysOfAllRanksFromThePreviousOnes) {
+    for (const auto [nodes, inner] : all_levels) {
+        const int ranks = nodes * inner;
+        const RingPlan plan{ranks, inner, 2L * ranks, 0};
+        ASSERT_EQ(plan.turns(), nodes);
+        for (int rank = 0; rank < ranks; ++rank) {
+            std::set<int> owners;
+            const int node = rank / inner;
+            const int previous = node * inner + (rank + inner - 1) % inner;
+            const int on_previous_node = (rank + ranks - inner) % ranks;
+            for (int turn = 0; turn < nodes; ++turn) {
+                for (int step = 0; step < inner; ++step) {
+                    const int owner = plan.owner_of(rank, turn, step);
+                    owners.insert(owner);
+                    if (step > 0) {
+                        EXPECT_EQ(owner, plan.owner_of(previous, turn, step - 1));
+                    } else if (turn > 0) {
+                        EXPECT_EQ(owner, plan.owner_of(on_previous_node, turn - 1, 0));
+                    }
+                }
+            }
+            EXPECT_EQ(std::ssize(owners), ranks);
+            EXPECT_EQ(plan.owner_of(rank, 0, 0), rank);
+            EXPECT_EQ(plan.owner_of(rank, nodes, inner), rank);
+        }
+    }
+}
+
+bool contains(const RingBlocks& blocks, std::int64_t block) {
+    const auto end = blocks.index.begin() + blocks.count;
+    return std::find(blocks.index.begin(), end, block) != end;
+}
+
 TEST(RingPlan, SendsEachBlockAsLongAsALaterRankNeedsIt) {
-    for (const int ranks : {2, 3, 4, 5}) {
+    for (const auto [nodes, inner] : all_levels) {
         for (const std::int64_t window : {0, 1, 2, 4, 5, 6, 10, 17}) {
-            const RingPlan plan{ranks, 8L * ranks, window};
+            const int ranks = nodes * inner;
+            const RingPlan plan{ranks, inner, 8L * ranks, window};
             for (int owner = 0; owner < ranks; ++owner) {
-                for (int hop = 1; hop < ranks; ++hop) {
-                    for (const auto key : plan.blocks_of(owner).index) {
-                        double needed = 0;
-                        for (int later = hop; later < ranks; ++later) {
-                            for (const auto query : plan.blocks_of((owner + later) % ranks).index) {
-                                needed += counted_pairs(4, query, key, window);
+                for (const auto key : plan.blocks_of(owner).index) {
+                    /// True if a rank that has the keys in one of these rounds attends to them.
+                    const auto is_needed = [&](int first_turn, int end_turn, int first_step) {
+                        double pairs = 0;
+                        for (int rank = 0; rank < ranks; ++rank) {
+                            for (int turn = first_turn; turn < end_turn; ++turn) {
+                                for (int step = first_step; step < inner; ++step) {
+                                    for (const auto query : plan.blocks_of(rank).index) {
+                                        pairs += plan.owner_of(rank, turn, step) == owner
+                                                     ? counted_pairs(4, query, key, window)
+                                                     : 0;
+                                    }
+                                }
                             }
                         }
-                        const auto sent = plan.arriving(owner, hop);
-                        const bool is_sent = std::find(sent.index.begin(), sent.index.begin() + sent.count,
-                                                       key) != sent.index.begin() + sent.count;
-                        EXPECT_EQ(is_sent, needed > 0)
-                            << ranks << " ranks, window " << window << ", block " << key << ", hop " << hop;
+                        return pairs > 0;
+                    };
+                    for (int turn = 0; turn < nodes; ++turn) {
+                        EXPECT_EQ(contains(plan.needed_from(owner, turn), key), is_needed(turn, nodes, 0));
+                        EXPECT_EQ(contains(plan.needed_after_first(owner, turn), key),
+                                  is_needed(1, turn + 1, 0));
+                        for (int step = 0; step < inner; ++step) {
+                            EXPECT_EQ(contains(plan.needed_in(owner, turn, step), key),
+                                      is_needed(turn, turn + 1, step))
+                                << nodes << " x " << inner << ", window " << window << ", block " << key
+                                << ", turn " << turn << ", step " << step;
+                        }
                     }
                 }
             }
@@ -77,10 +134,17 @@ TEST(RingPlan, SendsEachBlockAsLongAsALaterRankNeedsIt) {
 }
 
 TEST(RingPlan, KeepsTheLastBlockOfASequenceWhichNoOtherRankNeeds) {
-    const RingPlan plan{3, 24, 0};
-    EXPECT_EQ(plan.arriving(0, 1), (RingBlocks{{0}, 1}));
-    EXPECT_EQ(plan.arriving(1, 1), (RingBlocks{{1, 4}, 2}));
-    EXPECT_EQ(plan.arriving(1, 2), (RingBlocks{{1, 4}, 2}));
+    const RingPlan plan{3, 3, 24, 0};
+    EXPECT_EQ(plan.needed_in(0, 0, 1), (RingBlocks{{0}, 1}));
+    EXPECT_EQ(plan.needed_in(1, 0, 1), (RingBlocks{{1, 4}, 2}));
+    EXPECT_EQ(plan.needed_in(1, 0, 2), (RingBlocks{{1, 4}, 2}));
+}
+
+TEST(RingPlan, SendsOnlyTheFirstBlockToLaterNodes) {
+    const RingPlan plan{4, 2, 32, 0};
+    EXPECT_EQ(plan.needed_from(0, 1), (RingBlocks{{0}, 1}));
+    EXPECT_EQ(plan.needed_from(1, 1), (RingBlocks{{1}, 1}));
+    EXPECT_EQ(plan.needed_from(2, 1), (RingBlocks{{2, 5}, 2}));  // earlier nodes have later blocks
 }
 
 }  // namespace

@@ -97,6 +97,34 @@ TEST(PipelineTime, AddsMessagesAndTheWorkOfAStep) {
     EXPECT_DOUBLE_EQ(times.step_seconds, 1 + 0.25 + 1 + 2 + 0.5 + 2 + 5);
 }
 
+/// Returns the step time of a rank whose next context rank is on another node, over a slow network.
+double seconds_of_ring(int nodes_in_layout) {
+    auto spec = test::small_spec("llama", 4);
+    spec.parallel.context = 4;
+    spec.train.global_batch = 4;
+    spec.parallel.ranks_per_node = 4 / nodes_in_layout;
+    const schedule::ModelLayout model{spec, 1};
+    const auto program = schedule::build_program(spec, model, schedule::Variant::train);
+    Rates rates;
+    rates.node_link = {.bandwidth = 1e9, .latency = 0};
+    rates.network_link = {.bandwidth = 1e6, .latency = 0};
+    rates.ranks_per_node = 2;
+    const auto seconds = op_seconds(program, spec, model, rates);
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        const auto& op = program.ops[i];
+        if (nodes_in_layout == 2 && op.kind == OpKind::send) {
+            const bool is_between = program.groups[op.group].name == "ring between nodes";
+            EXPECT_DOUBLE_EQ(seconds[i],
+                             static_cast<double>(op.reads.front().bytes()) / (is_between ? 1e6 : 1e9));
+        }
+    }
+    return step_seconds(program, spec, model, rates);
+}
+
+TEST(MessageCost, IsLowerWithRingsInTwoLevelsThanWithARingThatCrossesNodes) {
+    EXPECT_LT(seconds_of_ring(2), 0.7 * seconds_of_ring(4));
+}
+
 TEST(LaunchTime, IsAFloorOfAllOpsOfAStep) {
     const auto spec = test::small_spec("gpt2");
     const schedule::ModelLayout model{spec, 0};

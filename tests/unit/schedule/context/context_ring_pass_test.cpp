@@ -6,41 +6,15 @@
 
 #include "schedule/build_program.hpp"
 #include "schedule/volumes/context_volumes.hpp"
-#include "tests/support/random/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
+#include "tests/unit/schedule/context/ring_spec.hpp"
 
 namespace ziggurat::schedule {
 namespace {
 
+/// Returns a run of context ranks with one ring, as each node has one of them.
 spec::RunSpec on_a_ring(int ranks) {
-    auto spec = test::random_spec(4, {.context = false, .tiers = false, .frozen = false, .tiles = false});
-    spec.parallel = {};
-    spec.parallel.ranks = spec.parallel.data = spec.parallel.context = ranks;
-    spec.sharding = {1, 1, 1, 0, spec::ReducePlan::at_end, 1};
-    spec.parallel.context_kind = spec::ContextKind::ring;
-    spec.data.seq = 24;
-    spec.model.max_seq = 24;
-    spec.model.window = 0;
-    spec.model.layers = 2;
-    spec.train.micro_batches = 1;
-    spec.recompute.kind = spec::RecomputeKind::none;
-    return spec;
-}
-
-/// Returns the elements of keys and values of a block of a rank in one layer.
-std::int64_t block_elements(const spec::RunSpec& spec) {
-    return spec.train.micro_batch * spec.data.seq / spec.parallel.context / 2 * 2 * spec.model.kv_heads *
-           spec.model.head_dim;
-}
-
-std::int64_t bytes_sent(const Program& program, bool are_gradients) {
-    std::int64_t bytes = 0;
-    for (const auto& op : program.ops) {
-        if (op.kind == OpKind::send && (op.label.find("d kv") != std::string::npos) == are_gradients) {
-            bytes += op.reads.front().bytes();
-        }
-    }
-    return bytes;
+    return test::on_a_ring(ranks, 1);
 }
 
 TEST(ContextRing, SendsKeysAndValuesOnceToEachOtherRankAndTheirGradientsAllTheWayHome) {
@@ -54,23 +28,25 @@ TEST(ContextRing, SendsKeysAndValuesOnceToEachOtherRankAndTheirGradientsAllTheWa
             const auto gradients = 2 * ranks - 1;
 
             // Forward and backward of two layers.
-            EXPECT_EQ(bytes_sent(program, false), 2 * 2 * blocks * block_elements(spec) * element_bytes);
-            EXPECT_EQ(bytes_sent(program, true), 2 * gradients * block_elements(spec) * 4);
-            EXPECT_EQ(bytes_sent(program, false) + bytes_sent(program, true),
-                      context_bytes_by_formula(spec, ModelLayout{spec, rank}));
+            const auto sent = test::bytes_sent(program, "ring");
+            const auto block = test::block_elements(spec);
+            EXPECT_EQ(sent.keys, 2 * 2 * blocks * block * element_bytes);
+            EXPECT_EQ(sent.gradients, 2 * gradients * block * 4);
+            EXPECT_EQ(sent.keys + sent.gradients,
+                      context_bytes_by_formula(spec, ModelLayout{spec, rank}).total());
         }
     }
 }
 
 TEST(ContextRing, SendsNoBlockThatIsOutsideOfAllWindows) {
     auto spec = on_a_ring(4);
-    const auto whole = bytes_sent(build_program(spec, 1, Variant::train), false);
+    const auto whole = test::bytes_sent(build_program(spec, 1, Variant::train), "ring");
     spec.model.window = 3;  // of blocks with three positions: only the next block attends to one
     const auto program = build_program(spec, 1, Variant::train);
 
-    EXPECT_LT(bytes_sent(program, false), whole);
-    EXPECT_EQ(bytes_sent(program, false) + bytes_sent(program, true),
-              context_bytes_by_formula(spec, ModelLayout{spec, 1}));
+    const auto sent = test::bytes_sent(program, "ring");
+    EXPECT_LT(sent.keys, whole.keys);
+    EXPECT_EQ(sent.keys + sent.gradients, context_bytes_by_formula(spec, ModelLayout{spec, 1}).total());
     for (const auto& op : program.ops) {
         const bool is_round = op.kind == OpKind::compute && op.peer >= 0;
         EXPECT_TRUE(!is_round || op.flops > 0) << op.label << " has no work";
