@@ -103,6 +103,20 @@ std::vector<Setting> settings() {
              run.overlap.prefetch = 1;
              set_zero(run, 3);
          }},
+        {"parameters on NVMe, in tiles",
+         [](RunSpec& run) {
+             run.tiers.parameters = {0, 0, 1};
+             run.tiers.tiles = {{.match = "mlp.*", .in = 1, .out = 2}};
+             run.tiers.nvme_block_bytes = 8192;
+             set_zero(run, 3);
+         }},
+        {"parameters on device and host, in tiles",
+         [](RunSpec& run) {
+             run.tiers.parameters = {0.4, 0.6, 0};
+             run.tiers.chunk_elements = 4096;
+             run.tiers.tiles = {{.match = "mlp.*", .in = 1, .out = 2}};
+             set_zero(run, 3);
+         }},
     };
 }
 

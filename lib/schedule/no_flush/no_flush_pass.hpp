@@ -19,7 +19,7 @@ namespace ziggurat::schedule {
 ///   step, before the update, a `copy` with Purpose::stash writes the oldest one. Units whose backward reads
 ///   no parameters, such as an embedding, have no stash.
 ///
-/// Stashes are like the parameters: sharded as they are, and in their type.
+/// Stashes are like the parameters: sharded as they are, in their type, and at home in the same tiers.
 ///
 /// \pre the run has spec::has_no_flush; no pass has added updates or sums of gradients
 void no_flush_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);
