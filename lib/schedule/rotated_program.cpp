@@ -69,7 +69,9 @@ bool PipelineFill::runs(const Program& program, const Op& op, std::int64_t step)
         return first_step * program.microbatches_of_step() <= j &&
                j < end_step * program.microbatches_of_step();
     }
-    return step >= first_step || op.purpose == Purpose::stash;
+    // Forwards that fill the pipeline draw the dropout of their step.
+    const bool copies_step_inputs = op.kind == OpKind::copy && op.reads.front().role == Role::step_inputs;
+    return step >= first_step || op.purpose == Purpose::stash || copies_step_inputs;
 }
 
 }  // namespace ziggurat::schedule

@@ -144,7 +144,7 @@ void draw_model(Draw& draw, DeckText& deck, const Shape& shape, std::int64_t seq
     } else if (draw.chance(0.7)) {
         deck.set("tie_embeddings", draw.chance(0.5));
     }
-    if (family.has_dropout && !has_no_flush && draw.chance(0.4)) {
+    if (family.has_dropout && draw.chance(0.4)) {
         deck.set("dropout", 0.1);
     }
     deck.section("model");

@@ -445,7 +445,6 @@ spec::RunSpec without_flush(spec::RunSpec spec) {
         spec.stages.clear();
     }
     spec.model.tie_embeddings = false;
-    spec.model.dropout = 0;
     spec.optimizer.clip = spec::ClipPolicy::off;
     spec.overlap.optimizer_with_backward = spec.overlap.delayed_update = false;
     spec.sharding.leases = spec::LeaseSpan::pass;

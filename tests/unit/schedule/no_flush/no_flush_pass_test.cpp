@@ -111,6 +111,19 @@ TEST(NoFlushPass, ComposesWithOtherAxesAndRecomputation) {
     EXPECT_EQ(findings_of(tensor), "") << "sequence parallelism in bf16";
 }
 
+// Forward, recomputation and backward draw the masks of the micro-batch's own step.
+TEST(NoFlushPass, ComposesWithDropout) {
+    for (const auto recompute :
+         {spec::RecomputeKind::none, spec::RecomputeKind::selective, spec::RecomputeKind::full}) {
+        for (const std::int64_t microbatches : {1, 3}) {
+            auto spec = test::pipedream_spec(3, microbatches, "gpt2");
+            spec.model.dropout = 0.1;
+            spec.recompute.kind = recompute;
+            EXPECT_EQ(findings_of(spec), "") << microbatches << " micro-batches";
+        }
+    }
+}
+
 TEST(NoFlushPass, ComposesWithHomesOfState) {
     for (const auto dtype : {spec::DType::f32, spec::DType::bf16}) {
         for (const spec::Home& home : {spec::Home{0, 1, 0}, spec::Home{0, 0, 1}, spec::Home{0.4, 0.6, 0}}) {
@@ -359,6 +372,15 @@ TEST(PipelineFill, RunsMicroBatchesBetweenTwoDrains) {
     EXPECT_FALSE(runs("layers.0.qkv forward 3", 5));
     EXPECT_TRUE(runs("stash of layers.0", 3));
     EXPECT_FALSE(runs("norm and clip factor", 3));
+}
+
+TEST(PipelineFill, BringsTheStepToForwardsWithDropout) {
+    auto spec = test::pipedream_spec(3, 2, "gpt2");
+    spec.model.dropout = 0.1;
+    const auto program = build_program(spec, 0, Variant::train);
+
+    EXPECT_TRUE(PipelineFill({.first_step = 4, .end_step = 6})
+                    .runs(program, test::op_of(program, "step_inputs to device"), 3));
 }
 
 }  // namespace
