@@ -103,6 +103,24 @@ std::vector<Setting> settings() {
              run.overlap.prefetch = 1;
              set_zero(run, 3);
          }},
+        {"activations on the host",
+         [](RunSpec& run) {
+             run.tiers.activations = {0, 1, 0};
+             run.overlap.prefetch = 1;
+         }},
+        {"activations in three tiers, selective",
+         [](RunSpec& run) {
+             run.tiers.activations = {0.3, 0.3, 0.4};
+             run.tiers.nvme_block_bytes = 8192;
+             run.recompute.kind = RecomputeKind::selective;
+             set_zero(run, 2);
+         }},
+        {"swapped activations",
+         [](RunSpec& run) {
+             run.recompute.fates = {{"mlp.up", spec::ActivationFate::host},
+                                    {"qkv", spec::ActivationFate::nvme}};
+             run.tiers.nvme_block_bytes = 8192;
+         }},
         {"parameters on NVMe, in tiles",
          [](RunSpec& run) {
              run.tiers.parameters = {0, 0, 1};

@@ -449,13 +449,7 @@ spec::RunSpec without_flush(spec::RunSpec spec) {
     spec.overlap.optimizer_with_backward = spec.overlap.delayed_update = false;
     spec.sharding.leases = spec::LeaseSpan::pass;
     spec.sharding.secondary = 0;
-    spec.tiers.activations = {};
-    for (auto& stage : spec.stages) {
-        stage.activations = {};
-        stage.recompute.fates.clear();
-    }
     spec.tiers.embedding_on_host = false;
-    spec.recompute.fates.clear();
     return spec;
 }
 

@@ -142,6 +142,29 @@ TEST(NoFlushPass, ComposesWithHomesOfState) {
     }
 }
 
+TEST(NoFlushPass, ComposesWithHomesOfActivations) {
+    for (const spec::Home& home : {spec::Home{0, 1, 0}, spec::Home{0, 0, 1}, spec::Home{0.4, 0.3, 0.3}}) {
+        for (int stages = 2; stages <= 4; ++stages) {
+            for (const std::int64_t microbatches : {1, 2, 5}) {
+                for (const int prefetch : {0, 1, 3}) {
+                    auto spec = test::pipedream_spec(stages, microbatches);
+                    spec.model.layers = stages;  // with the fewest unit passes
+                    spec.overlap.prefetch = prefetch;
+                    spec.tiers.activations = home;
+                    EXPECT_EQ(findings_of(spec), "")
+                        << stages << " stages, " << microbatches << " micro-batches";
+                    spec.model.layers = std::int64_t{2} * stages;
+                    spec.recompute.kind = spec::RecomputeKind::full;
+                    EXPECT_EQ(findings_of(spec), "") << "full recomputation";
+                }
+            }
+        }
+    }
+    auto swaps = test::pipedream_spec(3, 2);
+    swaps.recompute.fates = {{"mlp.up", spec::ActivationFate::host}, {"qkv", spec::ActivationFate::nvme}};
+    EXPECT_EQ(findings_of(swaps), "");
+}
+
 TEST(NoFlushPass, ComposesWithHomesOfShardedState) {
     for (const spec::Home& home : {spec::Home{0, 1, 0}, spec::Home{0, 0, 1}}) {
         for (const int zero : {1, 2, 3}) {
@@ -305,6 +328,31 @@ TEST(NoFlushPass, KeepsAsMuchAsTheClosedFormsSay) {
                 const auto slots = static_cast<std::int64_t>(rotation.slots.size());
                 return slots == rule.in_flight() || slots == rule.in_flight() + 1 || slots == rule.stashes();
             }));
+        }
+    }
+}
+
+// Away from the device, the slots are as large as on it. Received values have two slots on the device, too.
+TEST(NoFlushPass, KeepsSlotsOfActivationsInTheirHome) {
+    for (const std::int64_t microbatches : {1, 2, 4}) {
+        for (int stage = 0; stage < 2; ++stage) {
+            auto spec = test::pipedream_spec(3, microbatches);
+            const auto here = build_program(spec, stage, Variant::train);
+            spec.tiers.activations = {0, 1, 0};
+            const auto away = build_program(spec, stage, Variant::train);
+            const auto in_flight = spec::weight_versions(spec, stage).in_flight();
+            const auto received = stage == 0 ? 0 : std::int64_t{32} * 32 * 4;  // tokens, channels, bytes
+            spec::ByTier<std::int64_t> bytes{};
+            for (const auto& buffer : away.buffers) {
+                const bool is_slot =
+                    buffer.consumer == MemoryCategory::activations && buffer.lifetime == Lifetime::in_flight;
+                bytes[buffer.tier] += is_slot ? buffer.bytes : 0;
+            }
+
+            EXPECT_EQ(bytes[spec::Tier::device], 2 * received);
+            EXPECT_EQ(bytes[spec::Tier::host] + received, bytes_of(here, MemoryCategory::activations))
+                << in_flight << " micro-batches, and one that is received early";
+            EXPECT_EQ(bytes[spec::Tier::host] % in_flight, 0);
         }
     }
 }
