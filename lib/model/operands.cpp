@@ -1,6 +1,7 @@
 #include "model/operands.hpp"
 
 #include "base/error.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::model {
 namespace {
@@ -71,6 +72,7 @@ kernels::Dropout Operands::dropout(const spec::RunSpec& spec, bool has_dropout, 
     made.samples = in<std::int64_t>(Role::samples);
     made.sequence = spec.data.seq;
     made.inputs = step_inputs();
+    made.steps_ahead = spec::has_no_flush(spec.parallel) ? op_.microbatch / spec.train.micro_batches : 0;
     return made;
 }
 

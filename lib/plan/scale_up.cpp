@@ -73,6 +73,7 @@ class Scaling {
         const auto before = arena_sizes(program_, ranges);
         const auto saved = saved_bytes();
         const auto updated = bytes_of_host_updates();
+        scale_stashes();
         scale_state();
         scale_undo(updated > 0 ? bytes_of_host_updates() / updated : 1);
         scale_saving(saved > 0 ? static_cast<double>(saved_bytes()) / static_cast<double>(saved) : 1);
@@ -170,6 +171,53 @@ class Scaling {
         }
     }
 
+    /// Scales stashes of layers.
+    ///
+    /// They have the homes of their parameters, of which the embedding has the first chunks.
+    void scale_stashes() {
+        Held held;
+        double embedding = 0;
+        double layers = 0;
+        for (const auto& buffer : program_.buffers) {
+            const auto bytes = static_cast<double>(buffer.bytes);
+            const bool is_layer = is_of_layer(buffer, built_);
+            const double all = is_layer ? built_.layers.represents(buffer.unit - 1) * bytes : bytes;
+            if (is_stash(buffer)) {
+                held.all += all;
+                held.now[buffer.tier] += bytes;
+                held.like[buffer.tier] = buffer;
+            } else if (buffer.lifetime == Lifetime::persistent &&
+                       (buffer.state == StateKind::parameters || layout::is_of_frozen(buffer.state))) {
+                (is_layer ? layers : embedding) += all;
+            }
+        }
+        if (held.all == 0) {
+            return;
+        }
+        const auto& home = whole_.tiers.parameters;
+        const auto wanted = [&](spec::Tier t) {
+            const double begin = t == spec::Tier::device ? 0
+                                 : t == spec::Tier::host ? home.device
+                                                         : 1 - home.nvme;
+            const double end = t == spec::Tier::device ? home.device
+                               : t == spec::Tier::host ? 1 - home.nvme
+                                                       : 1;
+            const double of_layers =
+                std::max(0.0, end * (embedding + layers) - std::max(embedding, begin * (embedding + layers)));
+            return held.all * of_layers / layers;
+        };
+        for (auto& buffer : program_.buffers) {
+            if (is_stash(buffer)) {
+                buffer.bytes = times(buffer.bytes, wanted(buffer.tier) / held.now[buffer.tier]);
+            }
+        }
+        add_missing(held, wanted);
+    }
+
+    static bool is_stash(const Buffer& buffer) {
+        return buffer.lifetime == Lifetime::in_flight && buffer.consumer == schedule::MemoryCategory::stashes;
+    }
+
     /// Returns the bytes of a moment that updates on the host change.
     double bytes_of_host_updates() const {
         double bytes = 0;
@@ -250,7 +298,8 @@ class Scaling {
                 buffer.bytes = times(buffer.bytes, kept[b] > 0  ? kept[b] * fuller[buffer.tier]
                                                    : brought[b] ? chunks_
                                                                 : tiles[b]);
-            } else if (buffer.lifetime == Lifetime::in_flight && is_of_layer(buffer, built_)) {
+            } else if (buffer.lifetime == Lifetime::in_flight && is_of_layer(buffer, built_) &&
+                       !is_stash(buffer)) {
                 buffer.bytes = times(buffer.bytes, built_.layers.represents(buffer.unit - 1));
             }
         }

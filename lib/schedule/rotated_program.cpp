@@ -17,12 +17,16 @@ int period_of(const Rotation& rotation) {
 }  // namespace
 
 int period_of(const Program& program, const Op& op) {
+    // Other members may gather from a stash in their home on the device, which moves on.
+    const bool may_gather_stashes = op.purpose == Purpose::parameters && op.direction == Direction::backward;
     int period = 1;
     for (const auto& rotation : program.rotations) {
         const auto is_named = [&](const Operand& operand) {
             return std::ranges::find(rotation.slots, operand.buffer) != rotation.slots.end();
         };
-        if (std::ranges::any_of(op.reads, is_named) || std::ranges::any_of(op.writes, is_named)) {
+        const bool has_stashes = program.buffers[rotation.slots.front()].consumer == MemoryCategory::stashes;
+        if ((may_gather_stashes && has_stashes) || std::ranges::any_of(op.reads, is_named) ||
+            std::ranges::any_of(op.writes, is_named)) {
             period = std::lcm(period, period_of(rotation));
         }
     }
@@ -65,7 +69,9 @@ bool PipelineFill::runs(const Program& program, const Op& op, std::int64_t step)
         return first_step * program.microbatches_of_step() <= j &&
                j < end_step * program.microbatches_of_step();
     }
-    return step >= first_step || op.purpose == Purpose::stash;
+    // Forwards that fill the pipeline draw the dropout of their step.
+    const bool copies_step_inputs = op.kind == OpKind::copy && op.reads.front().role == Role::step_inputs;
+    return step >= first_step || op.purpose == Purpose::stash || copies_step_inputs;
 }
 
 }  // namespace ziggurat::schedule

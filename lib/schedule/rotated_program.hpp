@@ -6,6 +6,9 @@
 namespace ziggurat::schedule {
 
 /// Returns the number of runs after which each buffer that the op names has the same memory again.
+///
+/// All members of a gather of parameters have the same period, also those that name no stash: they prepare
+/// its calls together.
 int period_of(const Program& program, const Op& op);
 
 /// Returns, by buffer, the buffer whose memory it has in a run of the program, from 0.

@@ -279,6 +279,7 @@ std::int64_t TrainingLoop::prepare_step() {
         assembly_.drain_pipeline(next_drain(spec_, begun_, tokens_));
         for (auto step = begun_ - assembly_.runs_to_fill(); step < begun_; ++step) {
             feeder_.fill_ahead(step, assembly_.pipeline_fill(), assembly_.train_slots(), stage);
+            assembly_.step_inputs().step = step;
             executor.run_step();
             account_.add_rest();
         }

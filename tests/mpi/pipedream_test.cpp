@@ -47,8 +47,8 @@ std::vector<Layout> layouts() {
     return fitting;
 }
 
-RunSpec run_of(const Layout& layout) {
-    auto run = test::tiny_run("llama", layout.data, 2, layout.microbatches);
+RunSpec run_of(const Layout& layout, const std::string& family = "llama") {
+    auto run = test::tiny_run(family, layout.data, 2, layout.microbatches);
     run.model.layers = 2 * layout.stages + 1;
     run.model.tie_embeddings = false;
     run.data.seq = layout.has_sequence ? 10 : 11;
@@ -101,6 +101,38 @@ std::vector<Setting> settings() {
              run.tiers.chunk_elements = 4096;
              run.tiers.nvme_block_bytes = 8192;
              run.overlap.prefetch = 1;
+             set_zero(run, 3);
+         }},
+        {"activations on the host",
+         [](RunSpec& run) {
+             run.tiers.activations = {0, 1, 0};
+             run.overlap.prefetch = 1;
+         }},
+        {"activations in three tiers, selective",
+         [](RunSpec& run) {
+             run.tiers.activations = {0.3, 0.3, 0.4};
+             run.tiers.nvme_block_bytes = 8192;
+             run.recompute.kind = RecomputeKind::selective;
+             set_zero(run, 2);
+         }},
+        {"swapped activations",
+         [](RunSpec& run) {
+             run.recompute.fates = {{"mlp.up", spec::ActivationFate::host},
+                                    {"qkv", spec::ActivationFate::nvme}};
+             run.tiers.nvme_block_bytes = 8192;
+         }},
+        {"parameters on NVMe, in tiles",
+         [](RunSpec& run) {
+             run.tiers.parameters = {0, 0, 1};
+             run.tiers.tiles = {{.match = "mlp.*", .in = 1, .out = 2}};
+             run.tiers.nvme_block_bytes = 8192;
+             set_zero(run, 3);
+         }},
+        {"parameters on device and host, in tiles",
+         [](RunSpec& run) {
+             run.tiers.parameters = {0.4, 0.6, 0};
+             run.tiers.chunk_elements = 4096;
+             run.tiers.tiles = {{.match = "mlp.*", .in = 1, .out = 2}};
              set_zero(run, 3);
          }},
     };
@@ -159,6 +191,24 @@ TEST(Pipedream, TrainsTheSameWithTensorAndDataRanks) {
         const auto expected =
             test::train_tiny(one_rank_for_each_stage(run), test::world().in(group), test::Keep::tensors);
         EXPECT_EQ(test::class_b_difference(ours, expected), "") << layout.text();
+    }
+}
+
+// With constant weights, versions are equal: only the masks could differ.
+TEST(Pipedream, DrawsTheDropoutOfTheStepOfEachMicroBatch) {
+    for (const auto& layout : layouts()) {
+        for (const auto recompute : {spec::RecomputeKind::none, spec::RecomputeKind::full}) {
+            auto run = run_of(layout, "gpt2");
+            ASSERT_GT(run.model.dropout, 0);
+            run.recompute.kind = recompute;
+            run.optimizer.lr = 0;
+            const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing);
+            run.parallel.pipeline_schedule = spec::PipelineSchedule::one_f_one_b;
+            const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
+
+            EXPECT_EQ(ours.losses, expected.losses) << layout.text();
+            EXPECT_EQ(ours.norms, expected.norms) << layout.text();
+        }
     }
 }
 

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "deck/values/reader.hpp"
-#include "spec/fates.hpp"
 #include "spec/weight_versions.hpp"
 
 namespace ziggurat::deck {
@@ -65,32 +63,9 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.data.has_pairs; }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
-    Feature{"model.dropout", "dropout with the schedule pipedream", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return spec::has_no_flush(run.parallel) && run.model.dropout > 0;
-            }},
     Feature{"train.objective.kind", "a preference objective with the schedule pipedream", everywhere,
             [](const RunSpec& run, const Values&) {
                 return spec::has_no_flush(run.parallel) && run.data.has_pairs;
-            }},
-    Feature{"tiers.home.activations", "a home of activations with the schedule pipedream", everywhere,
-            [](const RunSpec& run, const Values&) {
-                const auto moves = [](const spec::Home& home, const spec::AutoHomes& open) {
-                    return home.device < 1 || open.activations;
-                };
-                return spec::has_no_flush(run.parallel) &&
-                       (moves(run.tiers.activations, run.tiers.open) ||
-                        std::ranges::any_of(run.stages, [&](const spec::StageState& stage) {
-                            return moves(stage.activations, stage.open);
-                        }));
-            }},
-    Feature{"recompute.fates", "swapped activations with the schedule pipedream", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return spec::has_no_flush(run.parallel) &&
-                       (spec::swaps_any(run.recompute.fates) ||
-                        std::ranges::any_of(run.stages, [](const spec::StageState& stage) {
-                            return spec::swaps_any(stage.recompute.fates);
-                        }));
             }},
     Feature{"tiers.operators.embedding", "an embedding on the host with the schedule pipedream", everywhere,
             [](const RunSpec& run, const Values&) {

@@ -35,7 +35,7 @@ struct DropoutMask {
             scale = dropout.factor;
             return;
         }
-        const auto step = static_cast<std::uint64_t>(dropout.inputs->step);
+        const auto step = static_cast<std::uint64_t>(dropout.inputs->step + dropout.steps_ahead);
         key = {static_cast<std::uint32_t>(dropout.seed) ^ ((dropout.purpose + 1) * 0x9E3779B9u),
                static_cast<std::uint32_t>(dropout.seed >> 32) ^
                    (static_cast<std::uint32_t>(step) * 0x85EBCA6Bu) ^

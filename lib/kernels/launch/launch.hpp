@@ -86,7 +86,8 @@ class ArgumentTranslator {
                 .first_row = dropout.first_row,
                 .first_channel = dropout.first_channel,
                 .rows = dropout.rows,
-                .inputs = (*this)(dropout.inputs)};
+                .inputs = (*this)(dropout.inputs),
+                .steps_ahead = dropout.steps_ahead};
     }
 
   private:

@@ -44,6 +44,8 @@ struct Dropout {
     /// Positions of the tokens of a sequence, if other ranks have the rest of it.
     layout::ContextRows rows{};
     ObjectAddress<const StepInputs> inputs{};  ///< gives the step
+    /// Steps from that one to the step of the samples, whose forward runs ahead of it.
+    std::int64_t steps_ahead = 0;
 };
 
 /// The same with addresses that a backend can read.
@@ -58,6 +60,7 @@ struct DropoutView {
     std::int64_t first_channel = 0;
     layout::ContextRows rows{};
     const StepInputs* inputs = nullptr;
+    std::int64_t steps_ahead = 0;
 };
 
 /// Store a gradient, or add it to the existing values.

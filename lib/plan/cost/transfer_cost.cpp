@@ -34,7 +34,8 @@ double transfer_seconds(const Op& op, const schedule::Program& program, const Ra
     for (const auto& operand : op.writes) {
         bytes += operand.bytes();
     }
-    return 2 * static_cast<double>(bytes) / rates.memory;
+    const bool is_on_host = program.lanes.at(op.lane).engine == schedule::Engine::host_optimizer;
+    return 2 * static_cast<double>(bytes) / (is_on_host ? rates.host_memory : rates.memory);
 }
 
 }  // namespace ziggurat::plan

@@ -18,6 +18,14 @@ struct Stash {
     BufferId full_parameters = -1;  ///< as UnitState::full_parameters
 };
 
+/// Value of a micro-batch that is not on the device between forward and backward (no_flush_pass).
+struct ValueAway {
+    int microbatch = -1;
+    BufferId value = -1;  ///< on the device, named by forward
+    BufferId away = -1;   ///< slot in its home
+    BufferId back = -1;   ///< on the device, named by backward
+};
+
 /// State of one unit on this rank, as indices of buffers; -1 if it does not exist.
 struct UnitState {
     /// Returns this rank's shard of a kind that is kept from step to step (layout::is_kept).
@@ -48,6 +56,7 @@ struct ProgramBuilder {
     Program program;
     StateBuffers state;
     std::vector<std::size_t> slot_begins;  ///< by slot: its first op in the list that expand returns
+    std::vector<ValueAway> values_away;    ///< activation_pass moves them
     /// True if collectives over the data axis list the block of each member. Memory does not depend on these
     /// blocks, and with thousands of ranks they are most of a program.
     bool names_blocks = true;

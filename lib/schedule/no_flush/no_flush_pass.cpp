@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/contract.hpp"
+#include "schedule/passes/saved_for_backward.hpp"
 #include "spec/weight_versions.hpp"
 
 namespace ziggurat::schedule {
@@ -29,7 +30,12 @@ class Window {
         : draft_{draft},
           program_{draft.program},
           model_{model},
-          versions_{spec::weight_versions(spec, model.stage)} {}
+          versions_{spec::weight_versions(spec, model.stage)} {
+        // The last stage runs forward and backward of a micro-batch in one step: see activation_pass.
+        if (are_any_away(spec) && versions_.ahead > 0) {
+            homes_ = homes_of(program_, saved_for_backward(program_), spec.tiers.activations);
+        }
+    }
 
     void apply() {
         use_slots();
@@ -59,7 +65,8 @@ class Window {
     /// Values of a micro-batch that are needed after the step that made them.
     struct InFlight {
         BufferId buffer = -1;
-        std::int64_t num_slots = 0;
+        std::int64_t num_slots = 0;  ///< on the device; 1: no value outlives its micro-batch's forward
+        spec::Tier home = spec::Tier::device;  ///< between forward and backward
     };
 
     /// Returns the values in flight, by micro-batch, in the same order for each.
@@ -83,10 +90,14 @@ class Window {
                 continue;
             }
             const bool is_saved = in_forward[b] && in_backward[b];
+            const auto known = homes_.find(b);
+            const auto home = is_saved && known != homes_.end() ? known->second : spec::Tier::device;
+            const bool is_on_device = home == spec::Tier::device;
             // A receive is posted before the last use of the value that is received before it.
-            const auto num_slots = (is_saved ? versions_.in_flight() : 1) + (is_received[b] ? 1 : 0);
-            if (num_slots > 1) {
-                found[buffer.microbatch].push_back({b, num_slots});
+            const auto num_slots =
+                (is_saved && is_on_device ? versions_.in_flight() : 1) + (is_received[b] ? 1 : 0);
+            if (num_slots > 1 || !is_on_device) {
+                found[buffer.microbatch].push_back({b, num_slots, home});
             }
         }
         // Passes may add the buffers of micro-batches in different orders.
@@ -98,40 +109,94 @@ class Window {
         return found;
     }
 
-    /// Replaces the values in flight of all micro-batches by those of the first ones, which become slots.
+    using BufferMap = std::map<BufferId, BufferId>;
+
+    /// Replaces the values in flight of all micro-batches by slots, on the device or in their home.
     void use_slots() {
         const auto found = values_in_flight();
-        std::map<BufferId, BufferId> slot_of;
+        BufferMap slot_of, back_of;
         for (std::size_t k = 0; k < found.front().size(); ++k) {
-            const auto num_slots = found.front()[k].num_slots;
-            Rotation rotation{.slots = {}, .shift = static_cast<int>(versions_.microbatches % num_slots)};
-            for (std::int64_t i = 0; i < std::ssize(found); ++i) {
-                ZG_ENSURES(found[i].size() == found.front().size() && found[i][k].num_slots == num_slots);
-                const auto slot = found[i % num_slots][k].buffer;
-                const auto& first = program_.buffers[slot];
-                const auto& value = program_.buffers[found[i][k].buffer];
-                ZG_ENSURES(first.name == value.name && first.bytes == value.bytes);
-                slot_of[found[i][k].buffer] = slot;
-                if (i < num_slots) {
-                    rotation.slots.push_back(slot);
-                    program_.buffers[slot].lifetime = Lifetime::in_flight;
-                }
+            const auto& first = found.front()[k];
+            std::vector<BufferId> values;
+            for (const auto& of_microbatch : found) {
+                ZG_ENSURES(of_microbatch.size() == found.front().size());
+                const auto& value = of_microbatch[k];
+                const auto& buffer = program_.buffers[value.buffer];
+                ZG_ENSURES(value.num_slots == first.num_slots && value.home == first.home);
+                ZG_ENSURES(buffer.name == program_.buffers[first.buffer].name &&
+                           buffer.bytes == program_.buffers[first.buffer].bytes);
+                values.push_back(value.buffer);
             }
-            program_.rotations.push_back(std::move(rotation));
+            if (first.home != spec::Tier::device) {
+                use_slots_away(values, first.home, back_of);
+            }
+            if (first.num_slots > 1) {
+                use_slots_on_device(values, first.num_slots, slot_of);
+            }
         }
         for (const auto& rotation : program_.rotations) {
             for (const BufferId slot : rotation.slots) {
                 program_.buffers[slot].microbatch = -1;
             }
         }
+        for (auto& value : draft_.values_away) {
+            const auto slot = slot_of.find(value.value);
+            value.value = slot == slot_of.end() ? value.value : slot->second;
+        }
         for (auto& op : program_.ops) {
             for (auto* operands : {&op.reads, &op.writes}) {
                 for (auto& operand : *operands) {
+                    const auto back = is_forward(op, model_) ? back_of.end() : back_of.find(operand.buffer);
                     const auto slot = slot_of.find(operand.buffer);
-                    operand.buffer = slot == slot_of.end() ? operand.buffer : slot->second;
+                    operand.buffer = back != back_of.end()   ? back->second
+                                     : slot != slot_of.end() ? slot->second
+                                                             : operand.buffer;
                 }
             }
         }
+    }
+
+    Rotation rotation_of(std::int64_t num_slots) const {
+        return {.slots = {}, .shift = static_cast<int>(versions_.microbatches % num_slots)};
+    }
+
+    /// Makes the values of the first micro-batches the slots of all.
+    void use_slots_on_device(const std::vector<BufferId>& values,
+                             std::int64_t num_slots,
+                             BufferMap& slot_of) {
+        auto rotation = rotation_of(num_slots);
+        for (std::int64_t i = 0; i < std::ssize(values); ++i) {
+            const auto slot = values[i % num_slots];
+            slot_of[values[i]] = slot;
+            if (i < num_slots) {
+                rotation.slots.push_back(slot);
+                program_.buffers[slot].lifetime = Lifetime::in_flight;
+            }
+        }
+        program_.rotations.push_back(std::move(rotation));
+    }
+
+    /// Adds slots in the home of a value, and for each micro-batch the buffer that backward reads.
+    void use_slots_away(const std::vector<BufferId>& values, spec::Tier home, BufferMap& back_of) {
+        const auto num_slots = versions_.in_flight();
+        auto rotation = rotation_of(num_slots);
+        for (std::int64_t i = 0; i < std::ssize(values); ++i) {
+            if (i < num_slots) {
+                auto slot = program_.buffers[values[i]];
+                slot.name += " away";
+                slot.tier = home;
+                slot.lifetime = Lifetime::in_flight;
+                rotation.slots.push_back(program_.add_buffer(std::move(slot)));
+            }
+            auto back = program_.buffers[values[i]];
+            back.name += " back";
+            back.lifetime = Lifetime::transient;
+            const auto made = program_.add_buffer(std::move(back));
+            back_of[values[i]] = made;
+            draft_.values_away.push_back(
+                {static_cast<int>(i), values[i], rotation.slots[i % num_slots], made});
+        }
+        program_.rotations.push_back(std::move(rotation));
     }
 
     /// Makes backward read the version of forward, and keeps the current one for later steps.
@@ -217,6 +282,7 @@ class Window {
     Program& program_;
     const ModelLayout& model_;
     spec::WeightVersions versions_;
+    std::map<int, spec::Tier> homes_;  ///< of the saved activations of all micro-batches; empty: the device
 };
 
 }  // namespace

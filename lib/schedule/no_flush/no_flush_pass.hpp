@@ -19,7 +19,11 @@ namespace ziggurat::schedule {
 ///   step, before the update, a `copy` with Purpose::stash writes the oldest one. Units whose backward reads
 ///   no parameters, such as an embedding, have no stash.
 ///
-/// Stashes are like the parameters: sharded as they are, and in their type.
+/// - Saved activations whose home is not the device have their slots there. Forward and backward name
+///   transient buffers, between which activation_pass moves the values (ProgramBuilder::values_away). Those
+///   that a stage receives have two more slots, on the device. The last stage has nothing in flight but these.
+///
+/// Stashes are like the parameters: sharded as they are, in their type, and at home in the same tiers.
 ///
 /// \pre the run has spec::has_no_flush; no pass has added updates or sums of gradients
 void no_flush_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model);

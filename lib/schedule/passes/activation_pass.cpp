@@ -1,51 +1,16 @@
 #include "schedule/passes/activation_pass.hpp"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "schedule/passes/saved_for_backward.hpp"
 #include "schedule/residency/away_moves.hpp"
-#include "spec/fates.hpp"
 
 namespace ziggurat::schedule {
 namespace {
 
 using spec::Tier;
-
-/// Returns the tier that a rule of recompute.fates gives to a buffer; nullopt if no rule does.
-std::optional<Tier> tier_by_fate(const Buffer& buffer) {
-    return buffer.fate ? spec::tier_of(*buffer.fate) : std::nullopt;
-}
-
-/// Returns the home of each kept buffer.
-///
-/// Shares are divided by bytes within each micro-batch, among buffers without a fate.
-std::map<int, Tier> homes_of(const Program& program, const std::vector<Kept>& kept, const spec::Home& home) {
-    const auto described = [&](const Kept& one) -> const Buffer& { return program.buffers[one.buffer]; };
-    std::map<int, std::int64_t> bytes_of, before;  // by micro-batch
-    for (const auto& one : kept) {
-        bytes_of[described(one).microbatch] += tier_by_fate(described(one)) ? 0 : described(one).bytes;
-    }
-    std::map<int, Tier> homes;
-    for (const auto& one : kept) {
-        const auto& buffer = described(one);
-        if (const auto tier = tier_by_fate(buffer)) {
-            homes[one.buffer] = *tier;
-            continue;
-        }
-        auto& begin = before[buffer.microbatch];
-        const auto middle = static_cast<double>(2 * begin + buffer.bytes) / 2.0;
-        const auto share = middle / static_cast<double>(bytes_of[buffer.microbatch]);
-        homes[one.buffer] = share < home.nvme               ? Tier::nvme
-                            : share < home.nvme + home.host ? Tier::host
-                                                            : Tier::device;
-        begin += buffer.bytes;
-    }
-    return homes;
-}
 
 /// Saved activations that leave the device.
 class Departures {
@@ -81,9 +46,70 @@ class Departures {
         }
     }
 
+    /// Adds the transfers of values whose forward or backward may be in another step.
+    void add(const std::vector<ValueAway>& values) {
+        const auto uses = uses_of(values);
+        for (std::size_t v = 0; v < values.size(); ++v) {
+            const auto& [microbatch, value, away, back] = values[v];
+            const auto& use = uses[v];
+            int gone = 0;
+            if (use.produced >= 0) {
+                gone = std::max<int>(moves_.leaves_at(use.produced), use.produced + 1);
+                for (const OpId before : {use.first_backward, use.overwritten}) {
+                    gone = before >= 0 ? std::min<int>(gone, before) : gone;
+                }
+                moves_.send(value, away, gone, microbatch);
+            }
+            if (use.first_backward >= 0) {
+                moves_.fetch(away, back, use.first_backward, gone, microbatch);
+            }
+        }
+    }
+
     void insert() { moves_.insert(); }
 
   private:
+    /// Ops of a value that leaves the device; -1 if they are in another step.
+    struct Use {
+        OpId produced = -1;     ///< see Kept
+        OpId overwritten = -1;  ///< the receive of a later micro-batch to the same slot
+        OpId first_backward = -1;
+    };
+
+    std::vector<Use> uses_of(const std::vector<ValueAway>& values) const {
+        std::unordered_map<int, std::vector<std::size_t>> by_buffer;
+        for (std::size_t v = 0; v < values.size(); ++v) {
+            by_buffer[values[v].value].push_back(v);
+            by_buffer[values[v].back].push_back(v);
+        }
+        std::vector<Use> uses(values.size());
+        for (OpId i = 0; i < program_.ops.end_id(); ++i) {
+            const auto& op = program_.ops[i];
+            for (const auto* operands : {&op.reads, &op.writes}) {
+                for (const auto& operand : *operands) {
+                    const auto found = by_buffer.find(operand.buffer);
+                    for (std::size_t k = 0; found != by_buffer.end() && k < found->second.size(); ++k) {
+                        const auto v = found->second[k];
+                        note(uses[v], values[v], operand.buffer, i, operands == &op.writes);
+                    }
+                }
+            }
+        }
+        return uses;
+    }
+
+    void note(Use& use, const ValueAway& value, BufferId named, OpId i, bool writes) const {
+        const auto& op = program_.ops[i];
+        if (named == value.back) {
+            use.first_backward = use.first_backward < 0 ? i : use.first_backward;
+        } else if (op.microbatch != value.microbatch) {
+            const bool is_next = writes && use.produced >= 0 && use.overwritten < 0;
+            use.overwritten = is_next ? i : use.overwritten;
+        } else if (op.kind != OpKind::receive && (writes || use.produced < 0)) {
+            use.produced = i;
+        }
+    }
+
     /// Finds the first op of forward that reads a value in another unit than that which made it. By layer,
     /// passes of other micro-batches lie between them.
     void find_waits() {
@@ -106,19 +132,18 @@ class Departures {
 }  // namespace
 
 void activation_pass(ProgramBuilder& draft, const spec::RunSpec& spec) {
-    const auto& home = spec.tiers.activations;
-    const bool is_any_away = home.device < 1 || spec::swaps_any(spec.recompute.fates);
-    if (!is_any_away || draft.program.variant != Variant::train) {
+    if (!are_any_away(spec) || draft.program.variant != Variant::train) {
         return;
     }
     const auto kept = saved_for_backward(draft.program);
-    const auto homes = homes_of(draft.program, kept, home);
+    const auto homes = homes_of(draft.program, kept, spec.tiers.activations);
     Departures departures{draft.program, spec.overlap.prefetch};
     for (const auto& one : kept) {
         if (homes.at(one.buffer) != Tier::device) {
             departures.add(one, homes.at(one.buffer));
         }
     }
+    departures.add(draft.values_away);
     departures.insert();
 }
 

@@ -88,8 +88,7 @@ class Transfers {
   private:
     /// Makes an empty operand of a collective name the buffer of the other operand, which is on the device.
     ///
-    /// Values in flight are on the device. They keep their names: all members have the same memory in turn
-    /// (period_of).
+    /// Values in flight keep their names: they have the same period on all members (period_of).
     void name_empty_operands() {
         const auto is_empty = [this](const Operand& operand) {
             return operand.bytes() == 0 && buffer(operand.buffer).lifetime != Lifetime::in_flight;
@@ -258,6 +257,9 @@ class Transfers {
         made.reuses = -1;
         made.lifetime = Lifetime::transient;
         made.second_slot = -1;
+        if (made.consumer == MemoryCategory::stashes) {
+            made.state = StateKind::parameters;  // a lease of them
+        }
         made.consumer = MemoryCategory::transfers;
         made.first_element += bytes.begin() / width;
         made.bytes = bytes.end() - bytes.begin();

@@ -23,30 +23,47 @@ int AwayMoves::returns_at(OpId wanted, Tier home) const {
 }
 
 BufferId AwayMoves::send_away(BufferId value, Tier home, int position) {
-    std::vector<BufferId> path{value};
-    if (home == Tier::nvme) {
-        path.push_back(like(value, Tier::host, " on its way out"));
-    }
-    path.push_back(like(value, home, " away"));
-    for (std::size_t s = 0; s + 1 < path.size(); ++s) {
-        in_front_.emplace(std::pair{position, MoveDirection::away}, move_op(program_, path[s], path[s + 1]));
-    }
-    return path.back();
+    const auto away = like(value, home, " away");
+    send(value, away, position, program_.buffers[value].microbatch);
+    return away;
 }
 
 BufferId AwayMoves::bring_back(BufferId original, BufferId away, OpId wanted, int earliest) {
-    std::vector<BufferId> path{away};
-    if (program_.buffers[away].tier == Tier::nvme) {
-        path.push_back(like(original, Tier::host, " on its way back"));
+    const auto back = like(original, Tier::device, " back");
+    fetch(away, back, wanted, earliest, program_.buffers[original].microbatch);
+    returned_[original].push_back({back, wanted});
+    return back;
+}
+
+void AwayMoves::send(BufferId value, BufferId away, int position, int microbatch) {
+    for (auto& op : hops(value, away, microbatch)) {
+        in_front_.emplace(std::pair{position, MoveDirection::away}, std::move(op));
     }
-    path.push_back(like(original, Tier::device, " back"));
-    for (std::size_t s = 0; s + 1 < path.size(); ++s) {
-        auto op = move_op(program_, path[s], path[s + 1]);
+}
+
+void AwayMoves::fetch(BufferId away, BufferId back, OpId wanted, int earliest, int microbatch) {
+    for (auto& op : hops(away, back, microbatch)) {
         const int issued = unit_passes_.issued_at(wanted, ahead(op.kind));
         in_front_.emplace(std::pair{std::max(issued, earliest), MoveDirection::back}, std::move(op));
     }
-    returned_[original].push_back({path.back(), wanted});
-    return path.back();
+}
+
+std::vector<Op> AwayMoves::hops(BufferId from, BufferId to, int microbatch) {
+    std::vector<BufferId> path{from, to};
+    const bool is_out = program_.buffers[to].tier == Tier::nvme;
+    if (is_out || program_.buffers[from].tier == Tier::nvme) {
+        const auto between =
+            like(is_out ? from : to, Tier::host, is_out ? " on its way out" : " on its way back");
+        program_.buffers[between].lifetime = Lifetime::transient;
+        program_.buffers[between].microbatch = microbatch;
+        path.insert(path.begin() + 1, between);
+    }
+    std::vector<Op> made;
+    for (std::size_t s = 0; s + 1 < path.size(); ++s) {
+        made.push_back(move_op(program_, path[s], path[s + 1]));
+        made.back().microbatch = microbatch;
+    }
+    return made;
 }
 
 void AwayMoves::insert() {

@@ -36,6 +36,12 @@ class AwayMoves {
     /// From op `wanted` on, ops that name `original` use the new device buffer, which is returned.
     BufferId bring_back(BufferId original, BufferId away, OpId wanted, int earliest);
 
+    /// Lists the transfer of a value to a buffer in its home before op `position`.
+    void send(BufferId value, BufferId away, int position, int microbatch);
+    /// Lists the transfer from a home to a buffer that op `wanted` reads, at the earliest before op
+    /// `earliest`.
+    void fetch(BufferId away, BufferId back, OpId wanted, int earliest, int microbatch);
+
     /// Inserts the transfers. Call it one time, as the last function.
     void insert();
 
@@ -48,6 +54,8 @@ class AwayMoves {
     };
 
     BufferId like(BufferId buffer, spec::Tier tier, const char* what);
+    /// Returns the ops of a transfer.
+    std::vector<Op> hops(BufferId from, BufferId to, int microbatch);
     int ahead(OpKind kind) const { return kind == OpKind::read ? 2 * prefetch_ : prefetch_; }
 
     Program& program_;

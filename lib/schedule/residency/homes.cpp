@@ -82,6 +82,10 @@ std::vector<std::vector<HomePart>> home_parts(const Program& program,
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         if (const auto reused = program.buffers[b].reuses; reused >= 0) {
             parts[b] = parts[reused];
+        } else if (program.buffers[b].consumer == MemoryCategory::stashes) {
+            const auto& of_unit = at_home[program.buffers[b].unit];
+            parts[b] = parts[*std::ranges::find(of_unit, StateKind::parameters,
+                                                [&](int other) { return program.buffers[other].state; })];
         }
     }
     return parts;

@@ -27,7 +27,7 @@ std::int64_t chunk_alignment(const spec::RunSpec& spec);
 ///
 /// A home that is divided between tiers is cut between chunks of the state's own address space. The first
 /// chunks go to the device, the next to the host, the last to NVMe. State that stays on the host goes to the
-/// host where its chunks would go to the device.
+/// host where its chunks would go to the device. Stashes have the parts of the parameters of their unit.
 std::vector<std::vector<HomePart>> home_parts(const Program& program,
                                               const spec::RunSpec& spec,
                                               const ModelLayout& model);

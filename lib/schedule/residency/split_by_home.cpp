@@ -13,8 +13,9 @@ const Buffer& buffer_of(const Program& program, const Operand& operand) {
     return program.buffers[operand.buffer];
 }
 
-bool is_gradient(const Program& program, const Operand& operand) {
-    return buffer_of(program, operand).state == StateKind::gradients;
+/// True if an operand of a sum or norm has gradients, or one of a copy has a version of parameters.
+bool is_divided(const Program& program, const Op& op, const Operand& operand) {
+    return op.purpose == Purpose::stash || buffer_of(program, operand).state == StateKind::gradients;
 }
 
 /// Returns the elements of the unit's flat range that a byte range of a buffer holds.
@@ -56,12 +57,12 @@ bool is_between_blocks(const Program& program, const Operand& operand, std::int6
     });
 }
 
-/// Returns the same op for a part of its gradients; its other operands stay whole.
+/// Returns the same op for a part of its state; its other operands stay whole.
 Op part_of(const Program& program, const Op& op, layout::ElementRange range) {
     auto part = op;
     for (auto* operands : {&part.reads, &part.writes}) {
         for (auto& operand : *operands) {
-            if (is_gradient(program, operand)) {
+            if (is_divided(program, op, operand)) {
                 operand = within(program, operand, range);
             }
         }
@@ -75,14 +76,14 @@ void add_parts(const Program& program,
                const std::vector<std::vector<HomePart>>& homes,
                std::vector<Op>& ops) {
     std::vector<Op> parts;
-    const bool may_divide = op.kind == OpKind::add || op.kind == OpKind::norm;
-    if (const auto* gradients = may_divide ? at_home(op, homes) : nullptr) {
-        const auto& of_buffer = homes[gradients->buffer];
+    const bool may_divide = op.kind == OpKind::add || op.kind == OpKind::norm || op.purpose == Purpose::stash;
+    if (const auto* state = may_divide ? at_home(op, homes) : nullptr) {
+        const auto& of_buffer = homes[state->buffer];
         const bool is_divisible = std::ranges::all_of(of_buffer, [&](const HomePart& part) {
-            return op.kind == OpKind::add || is_between_blocks(program, *gradients, part.range.end);
+            return op.kind != OpKind::norm || is_between_blocks(program, *state, part.range.end);
         });
         for (const auto& part : of_buffer) {
-            if (is_divisible && !within(program, *gradients, part.range).runs.empty()) {
+            if (is_divisible && !within(program, *state, part.range).runs.empty()) {
                 parts.push_back(part_of(program, op, part.range));
             }
         }

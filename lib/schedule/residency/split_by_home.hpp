@@ -1,4 +1,4 @@
-/// Division of sums and norms of gradients whose parts have homes in several tiers.
+/// Division of sums, norms and stash copies of state whose parts have homes in several tiers.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace ziggurat::schedule {
 
-/// Replaces each sum and norm of gradients with homes in several tiers by one op per tier.
+/// Replaces each sum and norm of gradients, and each copy to a stash, by one op per tier of their home.
 ///
 /// Each op then works in the tier of its part, and no part is moved because of another.
 ///

@@ -87,6 +87,7 @@ class Finder {
                 buffer(static_cast<int>(b)).lifetime = Lifetime::transient;  // no op will name it
             }
         }
+        divide_rotations();
         found_.parts.resize(program_.buffers.size());
         // Buffers that the device makes from state, such as the reduced gradient of one micro-batch, can be
         // needed on the host. They get residencies in the same way as state.
@@ -96,6 +97,25 @@ class Finder {
                 found_.parts[b].push_back({static_cast<int>(b), made.tier, 0, made.bytes});
             }
         }
+    }
+
+    /// Makes a rotation of each part of stashes with homes in several tiers.
+    void divide_rotations() {
+        std::vector<Rotation> rotations;
+        for (const auto& whole : program_.rotations) {
+            const auto& first = found_.parts[whole.slots.front()];
+            if (first.size() < 2) {
+                rotations.push_back(whole);
+                continue;
+            }
+            for (std::size_t p = 0; p < first.size(); ++p) {
+                auto& of_part = rotations.emplace_back(whole);
+                for (auto& slot : of_part.slots) {
+                    slot = found_.parts[slot][p].buffer;
+                }
+            }
+        }
+        program_.rotations = std::move(rotations);
     }
 
     using PlacedParts = SmallVector<const PlacedPart*, 3>;  // there are three tiers
@@ -112,11 +132,17 @@ class Finder {
 
     /// Returns the tier in which an op works; no op computes on NVMe. An update works in the tier of its
     /// moments, a publication in that of its master weights, a sum or a norm on the device only if all its
-    /// gradients are there. Ops on state that stays on the host run there.
+    /// gradients are there, a copy to a stash only if the stash is there. Ops on state that stays on the host
+    /// run there.
     Tier workplace(const Op& op, const OpenResidencies& open) const {
         const bool is_update = op.kind == OpKind::update;
         if (program_.lanes[op.lane].engine == Engine::host_optimizer || is_on_state_of_host(op)) {
             return Tier::host;
+        }
+        if (op.purpose == Purpose::stash) {
+            const auto at = touched(op.writes.front());
+            const auto is_on_device = [](const PlacedPart* part) { return part->tier == Tier::device; };
+            return std::ranges::all_of(at, is_on_device) ? Tier::device : Tier::host;
         }
         if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
             return Tier::device;

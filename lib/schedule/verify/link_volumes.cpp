@@ -2,6 +2,7 @@
 
 #include "schedule/transfer_runs.hpp"
 #include "schedule/volumes/volumes.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -71,6 +72,12 @@ std::int64_t gradient_bytes_of_head(const spec::RunSpec& spec, const ModelLayout
     return is_formed ? 4 * model.flats[unit].parameter(0).size() : 0;
 }
 
+/// True if backward of the unit reads older versions of its parameters; lookups read none.
+bool has_stashes(const spec::RunSpec& spec, const ModelLayout& model, UnitId unit) {
+    return model.table.units[unit].kind == layout::UnitKind::layer && model.trains(unit) &&
+           spec::weight_versions(spec, model.stage).stashes() > 0;
+}
+
 }  // namespace
 
 BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
@@ -110,6 +117,11 @@ BytesByPayload link_volumes_by_formula(const spec::RunSpec& spec, const ModelLay
             fetch(of_parameters, parameters, updater, width * trained, 1);
         }
         take_home(of_parameters, parameters, updater, width * trained, 1);
+        if (has_stashes(spec, model, unit)) {
+            const auto copier = parameters == Tier::device ? Tier::device : Tier::host;
+            fetch(of_parameters, parameters, copier, width * trained, 1);
+            take_home(of_parameters, parameters, copier, width * trained, 1);
+        }
         at(of_gradients, Link::device_to_host) += microbatches * gradient_bytes_of_head(spec, model, unit);
         add_gradients(of_gradients, is_for_host ? Tier::host : Tier::device, gradients, updater, trained,
                       element_bytes(spec.precision.gradient), microbatches, accumulations);

@@ -106,6 +106,19 @@ Pieces SimulatedWorld::gradients(
     return before == nullptr ? fresh : summed({*before, fresh}, rank, op);
 }
 
+/// Returns the value of a read. Of step_inputs, ops of a micro-batch use the step of that micro-batch.
+std::uint64_t SimulatedWorld::value_of_read(int rank, OpId op, std::size_t index, const Found& found) const {
+    const auto& reader = op_of(rank, op);
+    auto pieces = found.reads[index];
+    if (has_no_flush_ && reader.microbatch >= 0 && reader.reads[index].role == Role::step_inputs) {
+        for (auto& piece : pieces) {
+            piece.content.step += reader.microbatch / program(rank).microbatches_of_step();
+            piece.content.term = mixed(piece.content.name, number(piece.content.step));
+        }
+    }
+    return fingerprint(pieces);
+}
+
 std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
     std::uint64_t what = mixed(number(static_cast<int>(done.kind)), number(done.unit));
@@ -118,7 +131,7 @@ std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const 
     std::uint64_t inputs = of_tile;
     std::uint64_t d_output = of_tile;
     for (std::size_t r = 0; r < done.reads.size(); ++r) {
-        const auto value = fingerprint(found.reads[r]);
+        const auto value = value_of_read(rank, op, r, found);
         inputs = mixed(mixed(inputs, number(static_cast<int>(done.reads[r].role))), value);
         if (done.reads[r].role == Role::d_output) {
             d_output = mixed(d_output, value);

@@ -70,6 +70,7 @@ class SimulatedWorld {
     Pieces inputs(int rank, BufferId buffer, int step, Pieces pieces) const;
 
     // simulate_meaning.cpp: values computed from values
+    std::uint64_t value_of_read(int rank, OpId op, std::size_t index, const Found& found) const;
     std::vector<Pieces> computed(int rank, OpId op, int step, const Found& found);
     Pieces gradients(
         int rank, OpId op, int step, const Operand& written, const Pieces* before, std::uint64_t term);

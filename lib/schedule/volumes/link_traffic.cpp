@@ -69,6 +69,9 @@ BytesByLink control_bytes_by_link(const Program& program) {
 }
 
 PayloadKind payload_kind_of(const Buffer& buffer) {
+    if (buffer.consumer == MemoryCategory::stashes) {
+        return PayloadKind::parameters;
+    }
     if (buffer.state == StateKind::none) {
         return PayloadKind::activations;
     }

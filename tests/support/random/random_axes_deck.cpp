@@ -144,7 +144,7 @@ void draw_model(Draw& draw, DeckText& deck, const Shape& shape, std::int64_t seq
     } else if (draw.chance(0.7)) {
         deck.set("tie_embeddings", draw.chance(0.5));
     }
-    if (family.has_dropout && !has_no_flush && draw.chance(0.4)) {
+    if (family.has_dropout && draw.chance(0.4)) {
         deck.set("dropout", 0.1);
     }
     deck.section("model");
@@ -220,7 +220,7 @@ void draw_state(Draw& draw, DeckText& deck, const Shape& shape, const std::strin
             {"device", "device", "device", "host", "nvme", "{device: 30%, host: rest}"});
     };
     const auto homes = fmt::format("{{parameters: {}, gradients: {}, optimizer: {}, activations: {}}}",
-                                   tier(), tier(), tier(), shape.has_no_flush ? "device" : tier());
+                                   tier(), tier(), tier(), tier());
     if (draw.chance(0.5)) {
         deck.set("home", homes);
         if (homes.find("nvme") != std::string::npos) {

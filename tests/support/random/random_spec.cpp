@@ -445,18 +445,11 @@ spec::RunSpec without_flush(spec::RunSpec spec) {
         spec.stages.clear();
     }
     spec.model.tie_embeddings = false;
-    spec.model.dropout = 0;
     spec.optimizer.clip = spec::ClipPolicy::off;
     spec.overlap.optimizer_with_backward = spec.overlap.delayed_update = false;
     spec.sharding.leases = spec::LeaseSpan::pass;
     spec.sharding.secondary = 0;
-    spec.tiers.activations = {};
-    for (auto& stage : spec.stages) {
-        stage.activations = {};
-        stage.recompute.fates.clear();
-    }
     spec.tiers.embedding_on_host = false;
-    spec.recompute.fates.clear();
     return spec;
 }
 

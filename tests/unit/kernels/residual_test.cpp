@@ -234,6 +234,18 @@ TEST(Dropout, ChangesWithStepPurposeSeedSampleAndPosition) {
               std::vector(mask.begin() + 64, mask.begin() + 128));
 }
 
+// A pipeline without a flush runs forward of later steps.
+TEST(Dropout, OfAMicroBatchAheadHasTheMaskOfItsStep) {
+    const auto fifth_step = std::make_unique<StepInputs>(StepInputs{.step = 5});
+    auto later = a_tenth;
+    later.inputs = fifth_step.get();
+    auto ahead = a_tenth;
+    ahead.steps_ahead = 2;
+
+    EXPECT_EQ(factors<float>(for_samples(ahead), 2, 40), factors<float>(for_samples(later), 2, 40));
+    EXPECT_NE(factors<float>(for_samples(ahead), 2, 40), factors<float>(for_samples(a_tenth), 2, 40));
+}
+
 TEST(Dropout, OfProbabilityZeroIsACopyAndReadsNothingElse) {
     auto dy = normal_values<float>(37, 1);
     std::vector<float> dx(37);

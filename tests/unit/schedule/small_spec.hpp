@@ -1,6 +1,8 @@
 /// Specs of small runs for tests of the step program.
 #pragma once
 
+#include <string>
+
 #include "layout/families/family_descriptor.hpp"
 #include "spec/run_spec.hpp"
 
@@ -37,8 +39,10 @@ inline spec::RunSpec small_spec(const std::string& family = "llama", int data = 
 }
 
 /// Returns a run of stages with two layers each, without a flush between steps.
-inline spec::RunSpec pipedream_spec(int stages, std::int64_t microbatches) {
-    auto spec = small_spec("llama");
+inline spec::RunSpec pipedream_spec(int stages,
+                                    std::int64_t microbatches,
+                                    const std::string& family = "llama") {
+    auto spec = small_spec(family);
     spec.model.layers = std::int64_t{2} * stages;
     spec.model.tie_embeddings = false;
     spec.parallel.pipeline_schedule = spec::PipelineSchedule::pipedream;

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "schedule/build_program.hpp"
 #include "schedule/place/derive_dependencies.hpp"
 #include "schedule/rotated_program.hpp"
 #include "schedule/verify/check_program.hpp"
+#include "schedule/verify/link_volumes.hpp"
 #include "schedule/verify/simulate.hpp"
 #include "spec/weight_versions.hpp"
 #include "tests/support/simulated_ranks.hpp"
@@ -109,6 +111,19 @@ TEST(NoFlushPass, ComposesWithOtherAxesAndRecomputation) {
     EXPECT_EQ(findings_of(tensor), "") << "sequence parallelism in bf16";
 }
 
+// Forward, recomputation and backward draw the masks of the micro-batch's own step.
+TEST(NoFlushPass, ComposesWithDropout) {
+    for (const auto recompute :
+         {spec::RecomputeKind::none, spec::RecomputeKind::selective, spec::RecomputeKind::full}) {
+        for (const std::int64_t microbatches : {1, 3}) {
+            auto spec = test::pipedream_spec(3, microbatches, "gpt2");
+            spec.model.dropout = 0.1;
+            spec.recompute.kind = recompute;
+            EXPECT_EQ(findings_of(spec), "") << microbatches << " micro-batches";
+        }
+    }
+}
+
 TEST(NoFlushPass, ComposesWithHomesOfState) {
     for (const auto dtype : {spec::DType::f32, spec::DType::bf16}) {
         for (const spec::Home& home : {spec::Home{0, 1, 0}, spec::Home{0, 0, 1}, spec::Home{0.4, 0.6, 0}}) {
@@ -125,6 +140,29 @@ TEST(NoFlushPass, ComposesWithHomesOfState) {
             }
         }
     }
+}
+
+TEST(NoFlushPass, ComposesWithHomesOfActivations) {
+    for (const spec::Home& home : {spec::Home{0, 1, 0}, spec::Home{0, 0, 1}, spec::Home{0.4, 0.3, 0.3}}) {
+        for (int stages = 2; stages <= 4; ++stages) {
+            for (const std::int64_t microbatches : {1, 2, 5}) {
+                for (const int prefetch : {0, 1, 3}) {
+                    auto spec = test::pipedream_spec(stages, microbatches);
+                    spec.model.layers = stages;  // with the fewest unit passes
+                    spec.overlap.prefetch = prefetch;
+                    spec.tiers.activations = home;
+                    EXPECT_EQ(findings_of(spec), "")
+                        << stages << " stages, " << microbatches << " micro-batches";
+                    spec.model.layers = std::int64_t{2} * stages;
+                    spec.recompute.kind = spec::RecomputeKind::full;
+                    EXPECT_EQ(findings_of(spec), "") << "full recomputation";
+                }
+            }
+        }
+    }
+    auto swaps = test::pipedream_spec(3, 2);
+    swaps.recompute.fates = {{"mlp.up", spec::ActivationFate::host}, {"qkv", spec::ActivationFate::nvme}};
+    EXPECT_EQ(findings_of(swaps), "");
 }
 
 TEST(NoFlushPass, ComposesWithHomesOfShardedState) {
@@ -146,6 +184,121 @@ TEST(NoFlushPass, ComposesWithHomesOfShardedState) {
                 }
             }
         }
+    }
+}
+
+/// Returns the bytes of stashes in each tier.
+spec::ByTier<std::int64_t> stash_bytes(const Program& program) {
+    spec::ByTier<std::int64_t> bytes{};
+    for (const auto& buffer : program.buffers) {
+        const bool is_stash =
+            buffer.consumer == MemoryCategory::stashes && buffer.lifetime == Lifetime::in_flight;
+        bytes[buffer.tier] += is_stash ? buffer.bytes : 0;
+    }
+    return bytes;
+}
+
+/// Returns the bytes of the parameters of layers in each tier.
+spec::ByTier<std::int64_t> layer_bytes(const Program& program) {
+    spec::ByTier<std::int64_t> bytes{};
+    for (const auto& buffer : program.buffers) {
+        const bool is_of_layer = 1 <= buffer.unit && buffer.unit <= program.layers;
+        const bool is_parameters =
+            buffer.state == StateKind::parameters && buffer.lifetime == Lifetime::persistent;
+        bytes[buffer.tier] += is_of_layer && is_parameters ? buffer.bytes : 0;
+    }
+    return bytes;
+}
+
+TEST(NoFlushPass, KeepsStashesInTheTiersOfTheirParameters) {
+    for (const spec::Home& home :
+         {spec::Home{1, 0, 0}, spec::Home{0, 1, 0}, spec::Home{0, 0, 1}, spec::Home{0.5, 0.2, 0.3}}) {
+        for (const std::int64_t microbatches : {1, 2, 4}) {
+            auto spec = test::pipedream_spec(3, microbatches);
+            spec.tiers.chunk_elements = 1024;
+            spec.tiers.parameters = home;
+            EXPECT_EQ(findings_of(spec), "");
+            for (int stage = 0; stage < 3; ++stage) {
+                const auto program = build_program(spec, stage, Variant::train);
+                const auto stashes = spec::weight_versions(spec, stage).stashes();
+                auto expected = layer_bytes(program);
+                std::ranges::transform(expected, expected.begin(),
+                                       [&](std::int64_t bytes) { return stashes * bytes; });
+
+                EXPECT_EQ(stash_bytes(program), expected) << "stage " << stage;
+            }
+        }
+    }
+}
+
+// The current version is copied within the memory of the host, or from NVMe to NVMe.
+TEST(NoFlushPass, FillsStashesThatAreNotOnTheDeviceWithoutIt) {
+    for (const spec::Home& home : {spec::Home{0, 1, 0}, spec::Home{0, 0, 1}}) {
+        auto spec = test::pipedream_spec(3, 1);
+        spec.tiers.parameters = home;
+        const auto program = build_program(spec, 0, Variant::train);
+        std::int64_t num_copies = 0;
+        for (const auto& op : program.ops) {
+            if (op.purpose != Purpose::stash) {
+                continue;
+            }
+            num_copies += op.kind == OpKind::copy ? 1 : 0;
+            for (const auto* operands : {&op.reads, &op.writes}) {
+                for (const auto& operand : *operands) {
+                    EXPECT_NE(program.buffers[operand.buffer].tier, spec::Tier::device) << op.label;
+                }
+            }
+        }
+        EXPECT_EQ(num_copies, 2) << "one of each layer";
+    }
+}
+
+TEST(NoFlushPass, MovesStashesAsManyBytesAsTheFormulaSays) {
+    for (const spec::Home& home : {spec::Home{1, 0, 0}, spec::Home{0, 1, 0}, spec::Home{0, 0, 1}}) {
+        for (const std::int64_t microbatches : {1, 3}) {
+            auto spec = test::pipedream_spec(3, microbatches);
+            spec.parallel.data = 2;
+            spec.parallel.ranks = spec.parallel.ranks_per_node = 6;
+            spec.train.global_batch *= 2;
+            spec.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
+            spec.tiers.parameters = home;
+            for (int rank = 0; rank < 6; ++rank) {
+                const auto program = build_program(spec, rank, Variant::train);
+                EXPECT_EQ(bytes_by_payload(program)[PayloadKind::parameters],
+                          link_volumes_by_formula(spec, ModelLayout{spec, rank})[PayloadKind::parameters])
+                    << "rank " << rank << ", " << microbatches << " micro-batches";
+            }
+        }
+    }
+}
+
+// Calls of a collective are prepared by all members together, one time for each memory of its buffers.
+TEST(NoFlushPass, GathersWithOnePeriodOnAllMembers) {
+    for (const spec::Home& home : {spec::Home{1, 0, 0}, spec::Home{0.4, 0.6, 0}, spec::Home{0, 1, 0}}) {
+        auto spec = test::pipedream_spec(3, 1);
+        spec.parallel.data = 2;
+        spec.parallel.ranks = spec.parallel.ranks_per_node = 6;
+        spec.train.global_batch *= 2;
+        spec.sharding.parameters = spec.sharding.gradients = spec.sharding.optimizer = 2;
+        spec.tiers.tiles = {{.match = "*", .in = 1, .out = 2}};
+        spec.tiers.chunk_elements = 1024;
+        spec.tiers.parameters = home;
+        EXPECT_EQ(findings_of(spec), "");
+        std::map<int, std::set<std::vector<int>>> by_stage;
+        for (const auto& program : test::programs_of_all_ranks(spec)) {
+            std::vector<int> periods;
+            for (const auto& op : program.ops) {
+                if (is_collective(op.kind) && op.purpose == Purpose::parameters) {
+                    periods.push_back(period_of(program, op));
+                }
+            }
+            by_stage[ModelLayout{spec, program.rank}.stage].insert(std::move(periods));
+        }
+        ASSERT_EQ(by_stage.size(), 3);
+        for (const auto& [stage, periods] : by_stage) {
+            EXPECT_EQ(periods.size(), 1) << "stage " << stage;
+        }
+        EXPECT_EQ(std::ranges::max(*by_stage[0].begin()), 2) << "versions that gathers read in turn";
     }
 }
 
@@ -175,6 +328,31 @@ TEST(NoFlushPass, KeepsAsMuchAsTheClosedFormsSay) {
                 const auto slots = static_cast<std::int64_t>(rotation.slots.size());
                 return slots == rule.in_flight() || slots == rule.in_flight() + 1 || slots == rule.stashes();
             }));
+        }
+    }
+}
+
+// Away from the device, the slots are as large as on it. Received values have two slots on the device, too.
+TEST(NoFlushPass, KeepsSlotsOfActivationsInTheirHome) {
+    for (const std::int64_t microbatches : {1, 2, 4}) {
+        for (int stage = 0; stage < 2; ++stage) {
+            auto spec = test::pipedream_spec(3, microbatches);
+            const auto here = build_program(spec, stage, Variant::train);
+            spec.tiers.activations = {0, 1, 0};
+            const auto away = build_program(spec, stage, Variant::train);
+            const auto in_flight = spec::weight_versions(spec, stage).in_flight();
+            const auto received = stage == 0 ? 0 : std::int64_t{32} * 32 * 4;  // tokens, channels, bytes
+            spec::ByTier<std::int64_t> bytes{};
+            for (const auto& buffer : away.buffers) {
+                const bool is_slot =
+                    buffer.consumer == MemoryCategory::activations && buffer.lifetime == Lifetime::in_flight;
+                bytes[buffer.tier] += is_slot ? buffer.bytes : 0;
+            }
+
+            EXPECT_EQ(bytes[spec::Tier::device], 2 * received);
+            EXPECT_EQ(bytes[spec::Tier::host] + received, bytes_of(here, MemoryCategory::activations))
+                << in_flight << " micro-batches, and one that is received early";
+            EXPECT_EQ(bytes[spec::Tier::host] % in_flight, 0);
         }
     }
 }
@@ -242,6 +420,15 @@ TEST(PipelineFill, RunsMicroBatchesBetweenTwoDrains) {
     EXPECT_FALSE(runs("layers.0.qkv forward 3", 5));
     EXPECT_TRUE(runs("stash of layers.0", 3));
     EXPECT_FALSE(runs("norm and clip factor", 3));
+}
+
+TEST(PipelineFill, BringsTheStepToForwardsWithDropout) {
+    auto spec = test::pipedream_spec(3, 2, "gpt2");
+    spec.model.dropout = 0.1;
+    const auto program = build_program(spec, 0, Variant::train);
+
+    EXPECT_TRUE(PipelineFill({.first_step = 4, .end_step = 6})
+                    .runs(program, test::op_of(program, "step_inputs to device"), 3));
 }
 
 }  // namespace
