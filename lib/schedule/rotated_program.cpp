@@ -65,9 +65,8 @@ bool PipelineFill::runs(const Program& program, const Op& op, std::int64_t step)
         return true;
     }
     if (op.microbatch >= 0) {
-        const auto j = step * program.microbatches_of_step() + op.microbatch;
-        return first_step * program.microbatches_of_step() <= j &&
-               j < end_step * program.microbatches_of_step();
+        const std::int64_t microbatches = program.microbatches_of_step();
+        return has(step * microbatches + op.microbatch, microbatches);
     }
     // Forwards that fill the pipeline draw the dropout of their step.
     const bool copies_step_inputs = op.kind == OpKind::copy && op.reads.front().role == Role::step_inputs;

@@ -27,6 +27,10 @@ struct PipelineFill {
     std::int64_t first_step = 0;  ///< the pipeline was empty before it
     std::int64_t end_step = 0;    ///< the pipeline will be empty after the step before it
 
+    /// True if the pipeline runs micro-batch `j`, counted over all steps of `microbatches` each.
+    bool has(std::int64_t j, std::int64_t microbatches) const {
+        return first_step * microbatches <= j && j < end_step * microbatches;
+    }
     /// True if the op runs in `step`, which may precede the first step.
     bool runs(const Program& program, const Op& op, std::int64_t step) const;
 };

@@ -195,7 +195,7 @@ std::int64_t DataLoader::fill_ahead(std::int64_t step,
     }
     for (std::int64_t i = ahead; i < std::ssize(slots); ++i) {
         const auto j = step * microbatches + i;
-        if (fill.first_step * microbatches <= j && j < fill.end_step * microbatches) {
+        if (fill.has(j, microbatches)) {
             targets_ahead_[i] = fill_slot(j / microbatches, j % microbatches, slots[i]);
         }
     }

@@ -109,7 +109,6 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
                     resumed_.is_own ? step_ : -1,
                     &inputs.data} {
     spec_.train.steps = course_.end_step();
-    pending_.reserve(static_cast<std::size_t>(spec::steps_to_outcome(spec_)) + 1);
     checkpointer_.keep(tracker_.best());
     reporter_.ends_after(spec_.train.steps);
     if (inputs.world.rank() == 0) {
@@ -257,10 +256,9 @@ checkpoint::TrainingProgress TrainingLoop::progress() const {
 
 void TrainingLoop::one_step() {
     run_step();
-    const auto in_flight = is_drained() ? 0 : spec::steps_to_outcome(spec_);
-    while (std::ssize(pending_) > in_flight && !back_) {
+    while (in_flight_.has_due() && !back_) {
         if (has_no_flush()) {
-            assembly_.limit(spikes_.limits(pending_.front().targets));
+            assembly_.limit(spikes_.limits(in_flight_.oldest_targets()));
             assembly_.wait_for_outcome();
         }
         end_step();
@@ -268,28 +266,30 @@ void TrainingLoop::one_step() {
 }
 
 std::int64_t TrainingLoop::prepare_step() {
+    const auto begun = in_flight_.begun();
     if (!has_no_flush()) {
-        return feeder_.fill(begun_, assembly_.train_slots(), world_);
+        return feeder_.fill(begun, assembly_.train_slots(), world_);
     }
     auto& executor = assembly_.train_executor();
     const auto stage = world_.in(*stage_);
-    if (is_drained()) {
+    if (in_flight_.is_drained()) {
         executor.finish();
-        assembly_.fill_pipeline(begun_);
-        assembly_.drain_pipeline(next_drain(spec_, begun_, tokens_));
-        for (auto step = begun_ - assembly_.runs_to_fill(); step < begun_; ++step) {
+        assembly_.fill_pipeline(begun);
+        assembly_.drain_pipeline(next_drain(spec_, begun, tokens_));
+        for (auto step = begun - assembly_.runs_to_fill(); step < begun; ++step) {
             feeder_.fill_ahead(step, assembly_.pipeline_fill(), assembly_.train_slots(), stage);
             assembly_.step_inputs().step = step;
             executor.run_step();
             account_.add_rest();
         }
     }
-    return feeder_.fill_ahead(begun_, assembly_.pipeline_fill(), assembly_.train_slots(), stage);
+    return feeder_.fill_ahead(begun, assembly_.pipeline_fill(), assembly_.train_slots(), stage);
 }
 
 void TrainingLoop::run_step() {
     const auto begin_ns = monotonic_ns();
-    auto& run = pending_.emplace_back();
+    const auto begun = in_flight_.begun();
+    auto& run = in_flight_.begin();
     auto& report = run.report;
     run.targets = prepare_step();
     const double data_seconds = assembly_.train_executor().idle_seconds_since(begin_ns);
@@ -298,10 +298,10 @@ void TrainingLoop::run_step() {
 
     // Stages skip updates on their own, and other stages do not know of it in time.
     const auto skipped = has_no_flush() ? 0 : skips_.skipped();
-    const auto tokens = tokens_ + (begun_ - step_) * tokens_per_step();
+    const auto tokens = tokens_ + (begun - step_) * tokens_per_step();
     assembly_.step_inputs() =
-        optim::make_step_inputs(spec_.optimizer, spec_.train.average, course_.rate(begun_, tokens), begun_,
-                                begun_ - skipped + 1, run.targets);
+        optim::make_step_inputs(spec_.optimizer, spec_.train.average, course_.rate(begun, tokens), begun,
+                                begun - skipped + 1, run.targets);
     if (spec_.optimizer.clip == spec::ClipPolicy::previous_norm) {
         assembly_.step_inputs().gradient_scale = optim::clip_factor(spec_.optimizer, grad_norm_);
     }
@@ -309,21 +309,20 @@ void TrainingLoop::run_step() {
     if (!has_no_flush()) {
         assembly_.limit(spikes_.limits(run.targets));
     }
-    account_.begin_step(begun_);
+    account_.begin_step(begun);
     assembly_.train_executor().run_step();
     account_.add_step(report);
     run.seconds = seconds_between(begin_ns, monotonic_ns());
-    ++begun_;
+    in_flight_.ran();
 }
 
 void TrainingLoop::end_step() {
-    auto [report, targets, step_seconds] = std::move(pending_.front());
-    pending_.erase(pending_.begin());
+    auto [report, targets, step_seconds] = in_flight_.end();
     const auto& outcome = assembly_.outcome();
     account_.add_outcome(report);
     requests_.step_ended(outcome.step_requests, step_seconds, assembly_.step_requests());
     if (outcome.is_abandoned) {
-        --begun_;
+        in_flight_.abandon();
         print_messages();
         return;
     }
@@ -379,7 +378,9 @@ void TrainingLoop::end_step() {
     const auto phase = checkpointer_.phase();
     const bool saves =
         !is_last && checkpointer_.after_step(step_, tokens_, due, [this] { return progress(); });
-    fresh_reports_from_ = checkpointer_.phase() == phase ? fresh_reports_from_ : begun_;
+    if (checkpointer_.phase() != phase) {
+        in_flight_.save_changed();
+    }
     const bool is_due = validation_due_.is_due(step_, tokens_) || due[StepRequest::validate] > 0;
     if (is_due && evaluation_.has_samples()) {
         if (is_last) {
@@ -395,23 +396,9 @@ void TrainingLoop::end_step() {
 }
 
 StepRequests TrainingLoop::due_requests(const StepRequests& agreed) {
-    auto due = agreed;
-    if (!has_no_flush()) {
-        return due;
-    }
-    bool has_any = requests_.agreed() > 0;
-    for (const auto request : {StepRequest::checkpoint, StepRequest::validate, StepRequest::report}) {
-        waiting_requests_[request] += agreed[request];
-        has_any = has_any || waiting_requests_[request] > 0;
-        due[request] = is_between_steps() ? std::exchange(waiting_requests_[request], 0) : 0;
-    }
-    if (has_any && !is_drained()) {
-        // Forwards that have run belong to steps before that one.
-        const auto end_step = begun_ + spec::weight_versions(spec_, 0).stashes();
-        assembly_.drain_pipeline(std::min(assembly_.pipeline_fill().end_step, end_step));
-    }
-    if (step_ <= fresh_reports_from_) {
-        due[StepRequest::save_ended] = due[StepRequest::save_failed] = 0;
+    const auto due = in_flight_.due(agreed, step_);
+    if ((requests_.agreed() > 0 || in_flight_.has_waiting()) && !in_flight_.is_drained()) {
+        assembly_.drain_pipeline(std::min(assembly_.pipeline_fill().end_step, in_flight_.soonest_end()));
     }
     return due;
 }

@@ -20,6 +20,7 @@
 #include "train/control/roll_back.hpp"
 #include "train/control/skip_limit.hpp"
 #include "train/control/spike_detector.hpp"
+#include "train/control/steps_in_flight.hpp"
 #include "train/control/training_schedule.hpp"
 #include "train/control/validation_trigger.hpp"
 #include "train/data_loader.hpp"
@@ -82,7 +83,7 @@ class TrainingLoop {
     /// True if all steps are done, or if validation losses have ended the run.
     bool is_finished() const { return step_ >= spec_.train.steps || !ended_reason_.empty(); }
     /// True if the run is asked to stop and can do so.
-    bool is_to_end() const { return requests_.agreed() > 0 && is_between_steps(); }
+    bool is_to_end() const { return requests_.agreed() > 0 && in_flight_.is_between_steps(); }
     checkpoint::TrainingProgress progress() const;
     /// Runs one step, and reports the steps whose outcome is known.
     void one_step();
@@ -92,11 +93,7 @@ class TrainingLoop {
     /// Ends the oldest step that was run: its outcome is known.
     void end_step();
     bool has_no_flush() const { return spec::has_no_flush(spec_.parallel); }
-    /// True if no micro-batch of a later step is in flight; always with a flush between steps.
-    bool is_drained() const { return !has_no_flush() || begun_ >= assembly_.pipeline_fill().end_step; }
-    /// True if the outcomes of all steps are known too, so that the state can be saved.
-    bool is_between_steps() const { return pending_.empty() && is_drained(); }
-    /// Returns the requests to handle after the ended step; others wait until the pipeline is drained.
+    /// Returns the requests to handle after the ended step; drains the pipeline soon if others wait for it.
     StepRequests due_requests(const StepRequests& agreed);
     std::int64_t tokens_per_step() const { return spec_.train.global_batch * spec_.data.seq; }
     /// True if the running step changes state before its end.
@@ -122,13 +119,6 @@ class TrainingLoop {
     void report_end(int exit_code);
     TimeAccounting& times() { return account_.times(); }
 
-    /// A step that was run, until its outcome is known.
-    struct RunStep {
-        StepReport report = {};
-        std::int64_t targets = 0;
-        double seconds = 0;
-    };
-
     spec::RunSpec spec_;  ///< train.steps is the last step of the run, not counted from the resumed step
     Requests& requests_;
     Reporter& reporter_;
@@ -150,7 +140,7 @@ class TrainingLoop {
     std::optional<SourceUse> sources_;  ///< empty if the run had finished before
     Evaluation evaluation_;
     std::int64_t step_ = resumed_.progress.step;  ///< steps done, whose outcome is known
-    std::int64_t begun_ = step_;                  ///< steps that were run
+    StepsInFlight in_flight_{spec_, assembly_.pipeline_fill(), step_};
     RunAccount account_;
     Checkpointer checkpointer_;
     int data_activity_ = -1, validation_activity_ = -1, sampling_activity_ = -1, logging_activity_ = -1;
@@ -160,10 +150,6 @@ class TrainingLoop {
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
     double grad_norm_ = resumed_.progress.grad_norm;  ///< of the last step with an update; 0: unknown
     SpikeDetector spikes_{spec_.train.spikes, resumed_.progress.recent};
-    std::vector<RunStep> pending_;   ///< has the capacity that it needs, so that a step allocates nothing
-    StepRequests waiting_requests_;  ///< for the next time that the pipeline is drained
-    /// Outcomes of steps before it have reports of saves that were handled already.
-    std::int64_t fresh_reports_from_ = 0;
     std::optional<comm::Communicator> stage_;  ///< ranks of this stage; without a flush only
     std::optional<RollBack> back_;             ///< rollback that is due after this step
     std::string ended_reason_;                 ///< reason of an early end by validation losses
