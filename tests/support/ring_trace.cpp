@@ -1,5 +1,7 @@
 #include "tests/support/ring_trace.hpp"
 
+#include <algorithm>
+
 #include "layout/context/context_heads.hpp"
 
 namespace ziggurat::test {
@@ -25,9 +27,12 @@ std::string RingTrace::run() {
         has_moved = false;
         for (std::size_t r = 0; r < states_.size(); ++r) {
             const auto& ops = programs_[r].ops;
-            auto& next = states_[r].next_op;
-            while (next < ops.size() && error_.empty() && step(states_[r], programs_[r], ops[next])) {
-                ++next;
+            auto& rank = states_[r];
+            for (receive(rank);
+                 rank.next_op < ops.size() && error_.empty() && !waits(rank, ops[rank.next_op]);
+                 receive(rank)) {
+                step(rank, programs_[r], ops[rank.next_op]);
+                ++rank.next_op;
                 has_moved = true;
             }
         }
@@ -47,17 +52,43 @@ void RingTrace::fail(const Op& op, const std::string& text) {
     error_ = error_.empty() ? op.label + ": " + text : error_;
 }
 
-std::vector<std::pair<int, std::int64_t>> RingTrace::places(const Program& program,
-                                                            const Operand& operand) const {
+std::vector<RingTrace::Place> RingTrace::places(const Program& program, const Operand& operand) const {
     const auto bytes = block_elements_ * spec::element_bytes(program.buffers[operand.buffer].type);
-    std::vector<std::pair<int, std::int64_t>> found;
+    std::vector<Place> found;
     for (std::int64_t i = 0; i < operand.bytes() / bytes; ++i) {
         found.emplace_back(static_cast<int>(operand.buffer), operand.runs.front().offset / bytes + i);
     }
     return found;
 }
 
-bool RingTrace::step(Rank& rank, const Program& program, const Op& op) {
+void RingTrace::receive(Rank& rank) {
+    for (auto& [link, posted] : rank.awaited) {
+        auto& sent = messages_[link];
+        for (; !posted.empty() && !sent.empty(); posted.pop_front(), sent.pop_front()) {
+            const auto& into = posted.front();
+            if (into.size() != sent.front().size()) {
+                error_ = "a message has another number of blocks than its receive";
+                return;
+            }
+            for (std::size_t i = 0; i < into.size(); ++i) {
+                rank.blocks[into[i]] = sent.front()[i];
+            }
+        }
+    }
+}
+
+bool RingTrace::waits(const Rank& rank, const Op& op) const {
+    const auto has_to_arrive = [&](const Operand& operand) {
+        return std::ranges::any_of(rank.awaited, [&](const auto& link) {
+            return std::ranges::any_of(link.second, [&](const std::vector<Place>& posted) {
+                return posted.front().first == static_cast<int>(operand.buffer);
+            });
+        });
+    };
+    return std::ranges::any_of(op.reads, has_to_arrive) || std::ranges::any_of(op.writes, has_to_arrive);
+}
+
+void RingTrace::step(Rank& rank, const Program& program, const Op& op) {
     if (op.kind == OpKind::send && op.purpose == schedule::Purpose::context) {
         const auto& group = program.groups[op.group];
         std::vector<Block> sent;
@@ -67,19 +98,8 @@ bool RingTrace::step(Rank& rank, const Program& program, const Op& op) {
         messages_[{program.rank, group.members[op.peer], group.name}].push_back(sent);
     } else if (op.kind == OpKind::receive && op.purpose == schedule::Purpose::context) {
         const auto& group = program.groups[op.group];
-        auto& waiting = messages_[{group.members[op.peer], program.rank, group.name}];
-        if (waiting.empty()) {
-            return false;
-        }
-        const auto into = places(program, op.writes.front());
-        if (into.size() != waiting.front().size()) {
-            fail(op, "receives another number of blocks");
-            return true;
-        }
-        for (std::size_t i = 0; i < into.size(); ++i) {
-            rank.blocks[into[i]] = waiting.front()[i];
-        }
-        waiting.pop_front();
+        rank.awaited[{group.members[op.peer], program.rank, group.name}].push_back(
+            places(program, op.writes.front()));
     } else if (op.kind == OpKind::fill &&
                program.buffers[op.writes.front().buffer].name.find(".d kv of") != std::string::npos) {
         for (const auto& place : places(program, op.writes.front())) {
@@ -88,7 +108,6 @@ bool RingTrace::step(Rank& rank, const Program& program, const Op& op) {
     } else if (op.kind == OpKind::compute) {
         run_compute(rank, program, op);
     }
-    return true;
 }
 
 bool RingTrace::attends(const Rank& rank, const Op& op, std::int64_t key_block) const {

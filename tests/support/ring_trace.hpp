@@ -32,19 +32,25 @@ class RingTrace {
     using Block = std::multiset<std::pair<std::int64_t, int>>;
     using Attention = std::tuple<int, int, schedule::Direction>;  // unit, micro-batch, direction
 
+    using Link = std::tuple<int, int, std::string>;  // from and to a rank, in a group
+    using Place = std::pair<int, std::int64_t>;      // buffer and index of the block in it
+
     struct Rank {
         schedule::ModelLayout model;
         std::size_t next_op = 0;
-        std::map<std::pair<int, std::int64_t>, Block> blocks = {};  // by buffer and index in it
+        std::map<Link, std::deque<std::vector<Place>>> awaited = {};  // receives that are posted
+        std::map<Place, Block> blocks = {};
         std::map<Attention, std::set<std::int64_t>> attended = {};
     };
 
-    /// Runs one op. Returns false if it waits for a message.
-    bool step(Rank& rank, const schedule::Program& program, const schedule::Op& op);
+    /// Completes posted receives whose messages were sent.
+    void receive(Rank& rank);
+    /// True if an op touches a buffer into which a message is still to arrive.
+    bool waits(const Rank& rank, const schedule::Op& op) const;
+    void step(Rank& rank, const schedule::Program& program, const schedule::Op& op);
     void run_compute(Rank& rank, const schedule::Program& program, const schedule::Op& op);
     /// Returns the places of the blocks of an operand.
-    std::vector<std::pair<int, std::int64_t>> places(const schedule::Program& program,
-                                                     const schedule::Operand& operand) const;
+    std::vector<Place> places(const schedule::Program& program, const schedule::Operand& operand) const;
     /// True if queries of a rank attend to keys of a block.
     bool attends(const Rank& rank, const schedule::Op& op, std::int64_t key_block) const;
     /// Checks the blocks of keys to which a rank has attended in all rounds.
@@ -55,7 +61,7 @@ class RingTrace {
     const std::vector<schedule::Program>& programs_;
     std::int64_t ranks_, block_elements_ = 0;
     std::vector<Rank> states_;
-    std::map<std::tuple<int, int, std::string>, std::deque<std::vector<Block>>> messages_;
+    std::map<Link, std::deque<std::vector<Block>>> messages_;
     std::string error_;
     std::int64_t num_rounds_ = 0;
 };

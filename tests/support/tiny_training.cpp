@@ -251,8 +251,10 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     fill_slot(assembly.evaluate_slot(), 0, run.train.steps);
     assembly.evaluator().run_step();
     assembly.evaluator().finish();
-    const auto losses = assembly.evaluate_slot().losses;
-    outcome.evaluated.assign(losses.begin(), losses.end());
+    if (model.stage == model.head_stage) {
+        const auto losses = assembly.evaluate_slot().losses;
+        outcome.evaluated.assign(losses.begin(), losses.end());
+    }
     if (keep == Keep::tensors) {
         outcome.weights = all_tensors(assembly, run, schedule::StateKind::parameters);
     }

@@ -39,9 +39,10 @@ struct TinyOutcome {
     std::uint64_t weights_hash = 0;
     std::uint64_t average_hash = 0;  ///< of the average of the weights, if the run has it
     int abandoned = 0;               ///< steps that were aborted, and then repeated
-    std::vector<float> evaluated;    ///< losses of the rank's first micro-batch after the last step
-    Tensors gradients;               ///< gradients of the first step
-    Tensors weights;                 ///< final weights
+    /// Losses of the rank's first micro-batch after the last step; empty on stages without the head.
+    std::vector<float> evaluated;
+    Tensors gradients;  ///< gradients of the first step
+    Tensors weights;    ///< final weights
 };
 
 /// Selects if a training keeps its tensors.

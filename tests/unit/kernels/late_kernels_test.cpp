@@ -327,7 +327,7 @@ void add_ring_attention(Calls& calls) {
     constexpr AttentionShape shape{2, 4, 4, 2, 8, 1};
     constexpr std::int64_t ring_rows = 8, qkv = 64, out = 32, kv = 32;
     constexpr std::array<std::int64_t, 3> lse{2, 4, 4};
-    const auto round = layout::RingPlan{1, shape.seq, 0}.round(0, 0);
+    const auto round = layout::RingPlan{1, 1, shape.seq, 0}.round(0, 0);
     calls["pack_ring_keys"] = [=](Operands& use) {
         pack_ring_keys<T>(use.stream, shape, use.matrix<T>(ring_rows, qkv), use.matrix<T>(ring_rows, kv));
     };

@@ -28,7 +28,7 @@ class Ring {
         : ranks_{ranks},
           stream_{stream},
           shape_{shape},
-          plan_{ranks, shape.seq, window},
+          plan_{ranks, ranks, shape.seq, window},
           block_{shape.seq / (2 * ranks)},
           out_width_{shape.heads * shape.head_dim},
           kv_width_{2 * shape.kv_heads * shape.head_dim},
@@ -45,7 +45,7 @@ class Ring {
             std::vector<float> own_lse(own_elements(shape_.heads), NAN);
             std::vector<T> own_out(own_elements(out_width_), T(NAN));
             for (int hop = 0; hop < ranks_; ++hop) {
-                const auto round = plan_.round(rank, hop);
+                const auto round = plan_.round(rank, plan_.owner_of(rank, 0, hop));
                 auto kv = keys_of(qkv, rank, hop);
                 ring_attention_forward<T>(
                     stream_, shape_, round, rows_of(own, qkv.extent(1)), rows_of(kv, kv_width_), starts,
@@ -77,8 +77,8 @@ class Ring {
                 auto own_d_out = of_rank(d_out, rank);
                 std::vector<float> own_lse(own_elements(shape_.heads));
                 exchange_lse(own_lse, rank, lse, [](float& one, float& other) { one = other; });
-                const auto round = plan_.round(rank, hop);
-                const int owner = plan_.owner_of(rank, hop);
+                const int owner = plan_.owner_of(rank, 0, hop);
+                const auto round = plan_.round(rank, owner);
                 auto kv = keys_of(qkv, rank, hop);
                 auto& sums = d_kv[static_cast<std::size_t>(owner)];
                 const auto [first, count] = part_of_own(owner, round.keys);
@@ -165,12 +165,12 @@ class Ring {
     }
     /// Returns the keys and values that a rank has in a round.
     std::vector<T> keys_of(TensorAddress<const T, 2> qkv, int rank, int hop) {
-        const int owner = plan_.owner_of(rank, hop);
+        const int owner = plan_.owner_of(rank, 0, hop);
         auto rows = of_rank(qkv, owner);
         std::vector<T> kv(own_elements(kv_width_));
         pack_ring_keys<T>(stream_, shape_, rows_of(rows, qkv.extent(1)), rows_of(kv, kv_width_));
         stream_.finish();
-        const auto [first, count] = part_of_own(owner, plan_.round(rank, hop).keys);
+        const auto [first, count] = part_of_own(owner, plan_.round(rank, owner).keys);
         return {kv.begin() + first, kv.begin() + first + count};
     }
 
@@ -261,7 +261,7 @@ TYPED_TEST(RingAttention, RefusesAWorkspaceThatIsTooSmall) {
         GTEST_SKIP() << "forward on GPUs has no workspace";
     }
     const AttentionShape shape{1, 8, 1, 1, 4};
-    const layout::RingPlan plan{2, 8, 0};
+    const layout::RingPlan plan{2, 2, 8, 0};
     std::vector<TypeParam> qkv(4 * 12), kv(4 * 8), out(4 * 4);
     std::vector<float> merged(4 * 4), lse(4);
     std::vector<std::byte> workspace(64);
