@@ -92,7 +92,7 @@ std::int64_t max_updated_elements(const spec::RunSpec& whole) {
 
 RepresentativeStages standing_stages(const spec::RunSpec& spec, bool builds_all) {
     const int stages = spec.parallel.stages;
-    const bool can_grow = spec.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
+    const bool can_grow = spec::splits_backward(spec.parallel.pipeline_schedule);
     const int step = builds_all || can_grow ? 1 : std::max(1, stages / (min_planned_stages - 2));
     const auto layers = layers_by_stage(spec);
     const auto windowed = windowed_by_stage(spec);

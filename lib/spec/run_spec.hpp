@@ -371,7 +371,7 @@ struct Validate {
 enum class Axis { tensor, context, data, pipeline, tensor_row };
 enum class TensorMode { one_d, two_d, two_and_half_d, three_d };
 enum class ContextKind { ring, ulysses };
-enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zero_bubble, pipedream };
+enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zero_bubble, zero_bubble_half, pipedream };
 
 /// Transport of GPU buffers between ranks: through host memory, or NCCL.
 enum class Transport { staged, nccl };

@@ -17,6 +17,8 @@ constexpr const char* keyword_of(PipelineSchedule schedule, int chunks) {
             return "interleaved";
         case PipelineSchedule::zero_bubble:
             return turns_back(schedule, chunks) ? "zero_bubble_v" : "zero_bubble";
+        case PipelineSchedule::zero_bubble_half:
+            return "zero_bubble_v_half";
         case PipelineSchedule::pipedream:
             return "pipedream";
     }

@@ -5,17 +5,24 @@
 
 namespace ziggurat::spec {
 
-/// True if stage s of S has the virtual stages s and 2S - 1 - s: there and back again (zero_bubble_v).
+/// True if stage s of S has the virtual stages s and 2S - 1 - s: there and back again (zero_bubble_v and
+/// zero_bubble_v_half).
 ///
 /// Stage 0 then has both ends of the model. Otherwise stage s has s, s + S, s + 2S and so on.
 ///
 /// Source: Qi et al., "Pipeline Parallelism with Controllable Memory", 2024, section 3.
 constexpr bool turns_back(PipelineSchedule schedule, int chunks) {
-    return schedule == PipelineSchedule::zero_bubble && chunks == 2;
+    return schedule == PipelineSchedule::zero_bubble_half ||
+           (schedule == PipelineSchedule::zero_bubble && chunks == 2);
 }
 
 constexpr bool turns_back(const Parallel& parallel) {
     return turns_back(parallel.pipeline_schedule, parallel.chunks_per_stage);
+}
+
+/// True if backward is split into gradients of inputs and of weights, so that the latter can wait.
+constexpr bool splits_backward(PipelineSchedule schedule) {
+    return schedule == PipelineSchedule::zero_bubble || schedule == PipelineSchedule::zero_bubble_half;
 }
 
 /// Returns the stage that has virtual stage `v` as its chunk v / stages.

@@ -57,10 +57,11 @@ std::vector<Layout> layouts() {
     return found;
 }
 
-/// A family, and the chunks per stage with zero_bubble: 2 is zero_bubble_v.
+/// A family, and the schedule: with two chunks per stage zero_bubble is zero_bubble_v.
 struct Case {
     std::string family;
     int chunks = 1;
+    spec::PipelineSchedule schedule = spec::PipelineSchedule::zero_bubble;
 };
 
 /// Returns a run with layers of unequal numbers on the stages.
@@ -191,7 +192,7 @@ TEST_P(ZeroBubble, GivesTheBitsOf1F1B) {
             run.tiers.nvme_paths = {folder.path()};
             setting.apply(run);
             const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
-            run.parallel.pipeline_schedule = spec::PipelineSchedule::zero_bubble;
+            run.parallel.pipeline_schedule = GetParam().schedule;
             run.parallel.chunks_per_stage = GetParam().chunks;
 
             const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing);
@@ -214,9 +215,12 @@ INSTANTIATE_TEST_SUITE_P(Families,
                                            Case{"olmo2", 1},
                                            Case{"gpt2", 2},
                                            Case{"llama", 2},
-                                           Case{"olmo2", 2}),
+                                           Case{"olmo2", 2},
+                                           Case{"llama", 2, spec::PipelineSchedule::zero_bubble_half}),
                          [](const auto& made) {
-                             return made.param.family + (made.param.chunks == 2 ? "_v" : "");
+                             return made.param.family + (made.param.chunks == 2 ? "_v" : "") +
+                                    (made.param.schedule == spec::PipelineSchedule::zero_bubble ? ""
+                                                                                                : "_half");
                          });
 
 }  // namespace

@@ -25,6 +25,7 @@ spec::PipelineSchedule pipeline_schedule(const std::string& keyword) {
     return keyword == "gpipe"                   ? spec::PipelineSchedule::gpipe
            : keyword == "interleaved"           ? spec::PipelineSchedule::interleaved
            : keyword == "pipedream"             ? spec::PipelineSchedule::pipedream
+           : keyword == "zero_bubble_v_half"    ? spec::PipelineSchedule::zero_bubble_half
            : keyword.starts_with("zero_bubble") ? spec::PipelineSchedule::zero_bubble
                                                 : spec::PipelineSchedule::one_f_one_b;
 }
@@ -151,8 +152,9 @@ void resolve_parallel(Resolution& resolution) {
     parallel.stages = degree("parallel.pipeline.stages");
     parallel.pipeline_schedule = pipeline_schedule(values.keyword("parallel.pipeline.schedule"));
     constexpr const char* chunks = "parallel.pipeline.chunks_per_stage";
-    if (values.is_keyword("parallel.pipeline.schedule", "zero_bubble_v") && !values.is_written(chunks)) {
-        resolution.set_resolved_integer(chunks, 2, "zero_bubble_v has two chunks per stage");
+    const auto schedule = values.keyword("parallel.pipeline.schedule");
+    if (schedule.starts_with("zero_bubble_v") && !values.is_written(chunks)) {
+        resolution.set_resolved_integer(chunks, 2, schedule + " has two chunks per stage");
     }
     parallel.chunks_per_stage = degree(chunks);
     parallel.stage_layers = named_stage_layers(resolution);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "deck/values/reader.hpp"
+#include "spec/virtual_stages.hpp"
 #include "spec/weight_versions.hpp"
 
 namespace ziggurat::deck {
@@ -35,8 +36,7 @@ constexpr std::array features = {
             }},
     Feature{"parallel.pipeline.schedule", "a zero-bubble schedule with a tensor grid", everywhere,
             [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() &&
-                       run.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
+                return run.parallel.has_grid() && spec::splits_backward(run.parallel.pipeline_schedule);
             }},
     Feature{"overlap.tensor", "collectives in pieces with a tensor grid", everywhere,
             [](const RunSpec& run, const Values&) {

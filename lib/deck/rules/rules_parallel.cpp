@@ -93,11 +93,12 @@ void stages_have_layers(const Resolution& at) {
 
 void only_interleaved_has_chunks(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
-    if (at.values.is_keyword("parallel.pipeline.schedule", "zero_bubble_v")) {
+    const auto schedule = at.values.keyword("parallel.pipeline.schedule");
+    if (schedule.starts_with("zero_bubble_v")) {
         if (parallel.chunks_per_stage != 2) {
             at.found.error(
                 at.values.location("parallel.pipeline.chunks_per_stage"),
-                fmt::format("chunks_per_stage = {} with schedule zero_bubble_v", parallel.chunks_per_stage),
+                fmt::format("chunks_per_stage = {} with schedule {}", parallel.chunks_per_stage, schedule),
                 "each stage has one chunk on the path there and one on the path back", "Remove it.");
         }
         return;

@@ -38,8 +38,9 @@ constexpr Row rows[] = {
      .doc = "Stages; auto: as in the fastest layout that fits, with its chunks if the deck sets neither chunks "
             "nor schedule."},
     {.path = "parallel.pipeline.schedule", .type = Type::keyword, .fallback = "1f1b",
-     .keywords = "gpipe 1f1b interleaved zero_bubble zero_bubble_v pipedream", .on_resume = noted,
-     .doc = "Order of forward and backward over micro-batches. pipedream has no flush between steps: stages keep older "
+     .keywords = "gpipe 1f1b interleaved zero_bubble zero_bubble_v zero_bubble_v_half pipedream", .on_resume = noted,
+     .doc = "Order of forward and backward over micro-batches. zero_bubble_v_half: zero_bubble_v with about half of "
+            "its activations. pipedream has no flush between steps: stages keep older "
             "versions of their weights for micro-batches in flight."},
     {.path = "parallel.pipeline.chunks_per_stage", .type = Type::integer, .fallback = "1", .min = 1, .max = 1024,
      .on_resume = noted, .doc = "Chunks of consecutive layers per stage; more than 1 requires interleaved."},

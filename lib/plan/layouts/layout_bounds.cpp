@@ -86,7 +86,7 @@ double LayoutBounds::slot_seconds(const LayoutChoice& choice,
         choice.stages == 1 ? share : std::max(share, max_layers_of_stage * work.layer.sum());
     // A micro-batch passes all other stages before and after the slowest one works; chunks shorten it. With
     // zero_bubble, gradients of weights, at most half of backward, can fill the time after it two times.
-    const bool fills = spec_.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
+    const bool fills = spec::splits_backward(spec_.parallel.pipeline_schedule);
     const double others = fills ? work.layer.forward : work.layer.sum();
     const double bubble = std::max(0.0, layers - max_layers_of_stage) * others / choice.chunks;
     return micro_batches * slowest + (spec::has_no_flush(spec_.parallel) ? 0 : bubble);

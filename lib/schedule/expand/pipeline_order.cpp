@@ -90,11 +90,14 @@ std::vector<Slot> zero_bubble(int stage, int stages, int microbatches) {
     return order;
 }
 
+VMemory memory_of(const Pipeline& pipeline) {
+    return pipeline.schedule == spec::PipelineSchedule::zero_bubble_half ? VMemory::half : VMemory::whole;
+}
+
 }  // namespace
 
 bool defers_weight_products(const spec::Parallel& parallel, int stage) {
-    return parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble &&
-           (stage > 0 || spec::turns_back(parallel));
+    return spec::splits_backward(parallel.pipeline_schedule) && (stage > 0 || spec::turns_back(parallel));
 }
 
 std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage) {
@@ -114,8 +117,10 @@ std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage) {
                        ? one_forward_one_backward(stage, pipeline.stages, pipeline.microbatches)
                        : interleaved(stage, pipeline.stages, pipeline.chunks, pipeline.microbatches);
         case spec::PipelineSchedule::zero_bubble:
-            return turns_back ? zero_bubble_v(pipeline.stages, pipeline.microbatches)[stage]
-                              : zero_bubble(stage, pipeline.stages, pipeline.microbatches);
+        case spec::PipelineSchedule::zero_bubble_half:
+            return turns_back
+                       ? zero_bubble_v(pipeline.stages, pipeline.microbatches, memory_of(pipeline))[stage]
+                       : zero_bubble(stage, pipeline.stages, pipeline.microbatches);
     }
     ZG_EXPECTS(!"a schedule of the enumeration");
     return {};
@@ -123,7 +128,7 @@ std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage) {
 
 std::vector<std::vector<Slot>> pipeline_orders(const Pipeline& pipeline) {
     if (spec::turns_back(pipeline.schedule, pipeline.chunks)) {
-        return zero_bubble_v(pipeline.stages, pipeline.microbatches);
+        return zero_bubble_v(pipeline.stages, pipeline.microbatches, memory_of(pipeline));
     }
     std::vector<std::vector<Slot>> orders;
     for (int stage = 0; stage < pipeline.stages; ++stage) {

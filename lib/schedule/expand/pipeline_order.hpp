@@ -27,7 +27,7 @@ struct Slot {
 struct Pipeline {
     spec::PipelineSchedule schedule = spec::PipelineSchedule::one_f_one_b;
     int stages = 1;
-    int chunks = 1;  ///< per stage; above 1 only if interleaved, 2 with zero_bubble: zero_bubble_v
+    int chunks = 1;  ///< per stage; above 1 only if interleaved, 2 if it turns back (spec::turns_back)
     int microbatches = 1;
 };
 
@@ -43,7 +43,7 @@ bool defers_weight_products(const spec::Parallel& parallel, int stage);
 /// 1F1B: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters", 2021, section
 /// 2.2. Zero bubble: Qi et al., "Zero Bubble Pipeline Parallelism", 2023, section 3.1, schedule ZB-H1.
 ///
-/// \pre 0 <= stage < stages; chunks == 1 unless the schedule is interleaved, or 2 with zero_bubble
+/// \pre 0 <= stage < stages; chunks == 1 unless the schedule is interleaved, or 2 if it turns back
 std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage);
 
 /// Returns the slots of all stages.

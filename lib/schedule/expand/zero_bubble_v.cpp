@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 
 #include "base/contract.hpp"
@@ -13,41 +14,148 @@ namespace {
 
 using Pass = Slot::Pass;
 
+constexpr int num_chunks = 2;
+constexpr int interval = 6;  ///< slots of a micro-batch on a stage
+
+/// Slots that a stage could run, and what it knows for its choice.
+struct Candidates {
+    std::vector<Slot> forward, backward, weights;  ///< of the second chunk, then of the first
+    int stage = 0;
+    bool is_after_forward = false;
+};
+
 /// Choice of a stage between slots that it could run.
-enum class Preference {
-    backward,          ///< of the second chunk, then of the first, before forward
-    older_microbatch,  ///< the same, but the older micro-batch before the second chunk
-    alternate          ///< forward and backward alternate
+class Preference {
+  public:
+    virtual ~Preference() = default;
+    virtual std::optional<Slot> choose(const Candidates& slots) const = 0;
+};
+
+/// Runs gradients of weights if there is nothing else.
+class WeightsLast : public Preference {
+  public:
+    enum class Kind {
+        backward,          ///< backward before forward, of the second chunk before the first
+        older_microbatch,  ///< the same, but the older micro-batch before the second chunk
+        alternate          ///< forward and backward alternate
+    };
+
+    explicit WeightsLast(Kind kind) : kind_{kind} {}
+
+    std::optional<Slot> choose(const Candidates& slots) const override {
+        const auto forward = first(slots.forward);
+        const auto backward = first(slots.backward);
+        if (forward && backward) {
+            return kind_ == Kind::alternate && !slots.is_after_forward ? forward : backward;
+        }
+        return forward ? forward : backward ? backward : first(slots.weights);
+    }
+
+  private:
+    std::optional<Slot> first(const std::vector<Slot>& slots) const {
+        if (slots.empty()) {
+            return {};
+        }
+        return kind_ == Kind::older_microbatch ? *std::ranges::min_element(slots, {}, &Slot::microbatch)
+                                               : slots.front();
+    }
+
+    Kind kind_;
+};
+
+/// Runs the slot that is first in an order in which each micro-batch is one interval after the one before.
+class Periodic : public Preference {
+  public:
+    /// Times between slots of one micro-batch.
+    struct Pace {
+        int there, back;                 ///< from one stage to the next, in forward and in backward
+        std::array<int, 3> after_turns;  ///< from one chunk to the next one on the same stage
+    };
+
+    Periodic(int stages, const Pace& pace) {
+        const int there = pace.there * (stages - 1);
+        const int back = pace.back * (stages - 1);
+        const int second = there + pace.after_turns[0];
+        const int third = second + back + pace.after_turns[1];
+        const int fourth = third + there + pace.after_turns[2];
+        for (int stage = 0; stage < stages; ++stage) {
+            const int to_last = stages - 1 - stage;
+            StageTimes times;
+            times.forward = {pace.there * stage, second + pace.back * to_last};
+            times.backward = {fourth + pace.back * to_last, third + pace.there * stage};
+            std::vector<int> taken{times.forward[0] % interval, times.forward[1] % interval,
+                                   times.backward[0] % interval, times.backward[1] % interval};
+            for (const int chunk : {1, 0}) {
+                int& weights = times.weights[chunk];
+                weights = times.backward[chunk] + 1;
+                while (std::ranges::find(taken, weights % interval) != taken.end()) {
+                    ++weights;
+                }
+                taken.push_back(weights % interval);
+            }
+            times_.push_back(times);
+        }
+    }
+
+    std::optional<Slot> choose(const Candidates& slots) const override {
+        std::optional<Slot> best;
+        for (const auto* some : {&slots.forward, &slots.backward, &slots.weights}) {
+            for (const auto& slot : *some) {
+                if (!best || time_of(slots.stage, slot) < time_of(slots.stage, *best)) {
+                    best = slot;
+                }
+            }
+        }
+        return best;
+    }
+
+  private:
+    struct StageTimes {
+        std::array<int, num_chunks> forward, backward, weights;  ///< by chunk, of micro-batch 0
+    };
+
+    int time_of(int stage, const Slot& slot) const {
+        const auto& times = times_[stage];
+        const auto& of_pass = slot.pass == Pass::forward          ? times.forward
+                              : slot.pass == Pass::backward_input ? times.backward
+                                                                  : times.weights;
+        return interval * slot.microbatch + of_pass[slot.chunk];
+    }
+
+    std::vector<StageTimes> times_;
 };
 
 /// Orders of all stages, found by running them together with slots of one unit of time.
 class VRun {
   public:
-    VRun(int stages, int microbatches, Preference preference)
-        : stages_{stages}, microbatches_{microbatches}, preference_{preference}, states_(stages) {
+    /// \param max_chunks  limit of chunks with activations on a stage
+    VRun(int stages, int microbatches, int max_chunks, const Preference& preference)
+        : stages_{stages}, microbatches_{microbatches}, max_chunks_{max_chunks}, states_(stages) {
         made_.assign(std::size_t{4} * stages * microbatches, not_made);
         orders.resize(stages);
-        const auto slots = std::size_t{6} * microbatches;
+        const auto slots = static_cast<std::size_t>(interval) * microbatches;
         const auto is_done = [&](const auto& order) { return order.size() == slots; };
-        for (int now = 0; !std::ranges::all_of(orders, is_done); ++now) {
+        bool moves = true;
+        for (int now = 0; moves && !std::ranges::all_of(orders, is_done); ++now) {
             std::vector<std::optional<Slot>> chosen;
             for (int stage = 0; stage < stages; ++stage) {
-                chosen.push_back(choose(stage, now));
+                chosen.push_back(preference.choose(candidates(stage, now)));
             }
-            bool moves = false;
+            moves = false;
             for (int stage = 0; stage < stages; ++stage) {
                 if (chosen[stage]) {
                     run(stage, *chosen[stage], now);
                     moves = true;
                 }
             }
-            ZG_ENSURES(moves);
             rounds = now + 1;
         }
+        is_complete = moves;
     }
 
     std::vector<std::vector<Slot>> orders;  ///< by stage
     int rounds = 0;
+    bool is_complete = false;  ///< false if all stages wait for memory
 
   private:
     static constexpr int not_made = -1;
@@ -57,9 +165,11 @@ class VRun {
         int forward = 0;
         int backward = 0;
         int weights = 0;
+
+        int held() const { return forward - weights; }
     };
     struct StageState {
-        std::array<ChunkState, 2> chunks;
+        std::array<ChunkState, num_chunks> chunks;
         bool is_after_forward = false;
     };
 
@@ -82,43 +192,32 @@ class VRun {
 
     /// Returns true if a stage can run forward of its next micro-batch.
     ///
-    /// It admits one if fewer than `stages` others have activations on it. An admitted one can always end.
+    /// It admits one if fewer than `stages` others have activations on it. A second chunk finds room for its
+    /// activations then, so that an admitted one can end.
     bool can_run_forward(int stage, int chunk, int now) {
-        const auto& first = states_[stage].chunks.front();
+        const auto& [first, second] = states_[stage].chunks;
         const int v = spec::virtual_stage(stage, chunk, stages_, true);
         const int m = states_[stage].chunks[chunk].forward;
+        const int held = first.held() + second.held();
         return m < microbatches_ && (v == 0 || is_made(false, v - 1, m, now)) &&
-               (chunk == 1 || first.forward - first.weights < stages_);
+               (chunk == 1 ? held < max_chunks_ : first.held() < stages_ && held + 1 < max_chunks_);
     }
 
-    std::optional<Slot> choose(int stage, int now) {
-        const auto& chunks = states_[stage].chunks;
-        std::optional<Slot> forward, backward, weights;
+    Candidates candidates(int stage, int now) {
+        Candidates found{.stage = stage, .is_after_forward = states_[stage].is_after_forward};
         for (const int chunk : {1, 0}) {
-            const auto& state = chunks[chunk];
-            const auto consider = [&](std::optional<Slot>& best, Pass pass, int microbatch) {
-                const bool is_older =
-                    best && preference_ == Preference::older_microbatch && microbatch < best->microbatch;
-                if (!best || is_older) {
-                    best = Slot{pass, microbatch, chunk};
-                }
-            };
+            const auto& state = states_[stage].chunks[chunk];
             if (can_run_forward(stage, chunk, now)) {
-                consider(forward, Pass::forward, state.forward);
+                found.forward.push_back({Pass::forward, state.forward, chunk});
             }
             if (can_run_backward(stage, chunk, now)) {
-                consider(backward, Pass::backward_input, state.backward);
+                found.backward.push_back({Pass::backward_input, state.backward, chunk});
             }
             if (state.weights < state.backward) {
-                consider(weights, Pass::backward_weight, state.weights);
+                found.weights.push_back({Pass::backward_weight, state.weights, chunk});
             }
         }
-        if (forward && backward) {
-            const bool is_turn_of_forward =
-                preference_ == Preference::alternate && !states_[stage].is_after_forward;
-            return is_turn_of_forward ? forward : backward;
-        }
-        return forward ? forward : backward ? backward : weights;
+        return found;
     }
 
     void run(int stage, const Slot& slot, int now) {
@@ -138,22 +237,40 @@ class VRun {
 
     int stages_;
     int microbatches_;
-    Preference preference_;
+    int max_chunks_;
     std::vector<StageState> states_;
     std::vector<int> made_;  ///< time of each result
 };
 
+std::vector<std::unique_ptr<Preference>> preferences(int stages, VMemory memory) {
+    std::vector<std::unique_ptr<Preference>> found;
+    if (memory == VMemory::whole) {
+        for (const auto kind : {WeightsLast::Kind::backward, WeightsLast::Kind::older_microbatch,
+                                WeightsLast::Kind::alternate}) {
+            found.push_back(std::make_unique<WeightsLast>(kind));
+        }
+    } else {
+        // The best of all paces up to 5, for up to 12 stages.
+        for (const auto& pace : {Periodic::Pace{2, 4, {1, 1, 1}}, Periodic::Pace{2, 1, {5, 1, 1}},
+                                 Periodic::Pace{2, 1, {4, 1, 2}}}) {
+            found.push_back(std::make_unique<Periodic>(stages, pace));
+        }
+    }
+    return found;
+}
+
 }  // namespace
 
-std::vector<std::vector<Slot>> zero_bubble_v(int stages, int microbatches) {
+std::vector<std::vector<Slot>> zero_bubble_v(int stages, int microbatches, VMemory memory) {
+    const int max_chunks = memory == VMemory::whole ? 2 * stages + 1 : stages + 2;
     std::optional<VRun> best;
-    for (const auto preference :
-         {Preference::backward, Preference::older_microbatch, Preference::alternate}) {
-        VRun found{stages, microbatches, preference};
-        if (!best || found.rounds < best->rounds) {
+    for (const auto& preference : preferences(stages, memory)) {
+        VRun found{stages, microbatches, max_chunks, *preference};
+        if (found.is_complete && (!best || found.rounds < best->rounds)) {
             best = std::move(found);
         }
     }
+    ZG_ENSURES(best);
     return std::move(best->orders);
 }
 

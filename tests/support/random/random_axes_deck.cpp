@@ -168,8 +168,9 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
         deck.set("context", fmt::format("{{degree: {}, kind: {}}}", degrees.context,
                                         degrees.is_ring ? "ring" : "ulysses"));
     }
-    const auto drawn = chunks > 1 ? draw.one_of<std::string>({"interleaved", "zero_bubble_v"})
-                                  : draw.one_of<std::string>({"gpipe", "1f1b", "zero_bubble", "zero_bubble"});
+    const auto drawn = chunks > 1
+                           ? draw.one_of<std::string>({"interleaved", "zero_bubble_v", "zero_bubble_v_half"})
+                           : draw.one_of<std::string>({"gpipe", "1f1b", "zero_bubble", "zero_bubble"});
     const auto schedule = has_no_flush                                               ? "pipedream"
                           : !degrees.has_grid() || !drawn.starts_with("zero_bubble") ? drawn
                           : chunks > 1                                               ? "interleaved"

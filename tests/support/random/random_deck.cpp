@@ -143,9 +143,9 @@ void set_axes(Draw& draw, DeckText& deck, const ModelAxes& axes, std::int64_t la
         deck.set("sequence", draw.chance(0.4));
     }
     if (axes.stages > 1) {
-        const auto schedule = axes.chunks > 1
-                                  ? draw.one_of<std::string>({"interleaved", "zero_bubble_v"})
-                                  : draw.one_of<std::string>({"gpipe", "1f1b", "1f1b", "zero_bubble"});
+        const auto schedule =
+            axes.chunks > 1 ? draw.one_of<std::string>({"interleaved", "zero_bubble_v", "zero_bubble_v_half"})
+                            : draw.one_of<std::string>({"gpipe", "1f1b", "1f1b", "zero_bubble"});
         const auto each = draw.chance(0.3) ? ", each: " + drawn_stages(draw, axes.stages, axes.chunks, layers)
                                            : std::string{};
         deck.set("pipeline", fmt::format("{{stages: {}, schedule: {}, chunks_per_stage: {}{}}}", axes.stages,

@@ -45,6 +45,9 @@ void draw_axes(Draw& draw, spec::Parallel& parallel, const RandomSpecLimits& lim
     }
     if (parallel.pipeline_schedule == PipelineSchedule::zero_bubble && parallel.stages > 1) {
         parallel.chunks_per_stage = static_cast<int>(draw.between(1, 2));
+        if (parallel.chunks_per_stage == 2 && draw.chance(0.4)) {
+            parallel.pipeline_schedule = PipelineSchedule::zero_bubble_half;
+        }
     }
     auto& order = parallel.order;
     std::shuffle(order.begin(), order.end(), draw.engine());
@@ -371,12 +374,12 @@ spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
     auto& parallel = made.parallel;
     const auto others = parallel.stages * parallel.data;
     const bool is_plain = parallel.context == 1 && !made.data.has_pairs && !made.model.lora.is_on() &&
-                          (parallel.pipeline_schedule != PipelineSchedule::zero_bubble ||
+                          (!spec::splits_backward(parallel.pipeline_schedule) ||
                            (parallel.stages == 1 && parallel.chunks_per_stage == 1));
     if (!is_plain || side * side * others > max_ranks) {
         return spec;
     }
-    if (parallel.pipeline_schedule == PipelineSchedule::zero_bubble) {
+    if (spec::splits_backward(parallel.pipeline_schedule)) {
         parallel.pipeline_schedule = PipelineSchedule::one_f_one_b;
     }
     parallel.tensor = parallel.tensor_rows = side;

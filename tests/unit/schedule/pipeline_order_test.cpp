@@ -94,8 +94,7 @@ void expect_each_slot_once_and_sums_in_order(const Pipeline& pipeline,
             before = slot.microbatch;
         }
     }
-    const bool split =
-        pipeline.schedule == spec::PipelineSchedule::zero_bubble && (stage > 0 || pipeline.chunks == 2);
+    const bool split = spec::splits_backward(pipeline.schedule) && (stage > 0 || pipeline.chunks == 2);
     EXPECT_EQ(count.size(),
               static_cast<std::size_t>((split ? 3 : 2) * pipeline.microbatches * pipeline.chunks));
     EXPECT_TRUE(std::all_of(count.begin(), count.end(), [](const auto& c) { return c.second == 1; }));
@@ -103,12 +102,14 @@ void expect_each_slot_once_and_sums_in_order(const Pipeline& pipeline,
 
 TEST(PipelineOrder, NeverDeadlocksAndTakesEachSlotOnce) {
     for (const auto schedule : {spec::PipelineSchedule::gpipe, spec::PipelineSchedule::one_f_one_b,
-                                spec::PipelineSchedule::interleaved, spec::PipelineSchedule::zero_bubble}) {
-        const int max_chunks = schedule == spec::PipelineSchedule::interleaved   ? 4
-                               : schedule == spec::PipelineSchedule::zero_bubble ? 2
-                                                                                 : 1;
+                                spec::PipelineSchedule::interleaved, spec::PipelineSchedule::zero_bubble,
+                                spec::PipelineSchedule::zero_bubble_half}) {
+        const int max_chunks = schedule == spec::PipelineSchedule::interleaved ? 4
+                               : spec::splits_backward(schedule)               ? 2
+                                                                               : 1;
+        const int min_chunks = schedule == spec::PipelineSchedule::zero_bubble_half ? 2 : 1;
         for (int stages = 1; stages <= 8; ++stages) {
-            for (int chunks = 1; chunks <= max_chunks; ++chunks) {
+            for (int chunks = min_chunks; chunks <= max_chunks; ++chunks) {
                 for (int microbatches = 1; microbatches <= 12; ++microbatches) {
                     const Pipeline pipeline{schedule, stages, chunks, microbatches};
                     const auto orders = all_stages(pipeline);
@@ -138,6 +139,8 @@ TEST(PipelineOrder, HoldsNoMoreActivationsThanItsDepth) {
                 EXPECT_LE(in_flight(spec::PipelineSchedule::zero_bubble, 1), std::min(stages, microbatches));
                 EXPECT_LE(in_flight(spec::PipelineSchedule::zero_bubble, 2),
                           2 * std::min(stages, microbatches));
+                EXPECT_LE(in_flight(spec::PipelineSchedule::zero_bubble_half, 2),
+                          std::min(stages + 2, 2 * microbatches));
                 for (int chunks = 2; chunks <= 4; ++chunks) {
                     EXPECT_LE(in_flight(spec::PipelineSchedule::interleaved, chunks),
                               2 * (stages - stage - 1) + (chunks - 1) * stages + 1);
@@ -187,6 +190,26 @@ TEST(PipelineOrder, StagesThatTurnBackWaitForTheFirstMicroBatchOnly) {
             const int rounds = rounds_to_the_end(pipeline, all_stages(pipeline));
 
             EXPECT_EQ(rounds, 6 * microbatches + stages - 1) << stages << " stages";
+        }
+    }
+}
+
+// 1F1B, whose backward takes two slots, waits for six slots of a chunk per further stage.
+TEST(PipelineOrder, HalfOfTheMemoryCostsLessTimeThan1F1B) {
+    for (int stages = 2; stages <= 24; ++stages) {
+        for (const int microbatches : {1, stages - 1, stages, 2 * stages, 3 * stages + 1}) {
+            const Pipeline pipeline{spec::PipelineSchedule::zero_bubble_half, stages, 2, microbatches};
+
+            const int rounds = rounds_to_the_end(pipeline, all_stages(pipeline));
+
+            const int waits = rounds - 6 * microbatches;
+            EXPECT_LT(waits, 6 * (stages - 1)) << stages << " stages, " << microbatches << " micro-batches";
+            if (stages <= 6) {
+                EXPECT_LE(waits, 4 * (stages - 1)) << stages << " stages, " << microbatches;
+            }
+            if (stages <= 4 && microbatches % stages == 0) {
+                EXPECT_LE(waits, 3 * (stages - 1)) << stages << " stages, " << microbatches;
+            }
         }
     }
 }
