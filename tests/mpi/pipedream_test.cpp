@@ -8,6 +8,7 @@
 #include "spec/weight_versions.hpp"
 #include "tests/support/class_b.hpp"
 #include "tests/support/device/test_processors.hpp"
+#include "tests/support/made_up_pairs.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/tiny_training.hpp"
@@ -106,6 +107,11 @@ std::vector<Setting> settings() {
              run.overlap.prefetch = 1;
              set_zero(run, 3);
          }},
+        {"embedding on the host",
+         [](RunSpec& run) {
+             run.tiers.embedding_on_host = true;
+             set_zero(run, 2);
+         }},
         {"activations on the host",
          [](RunSpec& run) {
              run.tiers.activations = {0, 1, 0};
@@ -201,20 +207,32 @@ TEST(Pipedream, TrainsTheSameWithTensorAndDataRanks) {
     }
 }
 
-// With constant weights, versions are equal: only the masks could differ.
+/// Checks losses and norms beside those of 1F1B. With constant weights, all versions are equal.
+void expect_those_of_1f1b(RunSpec run, const std::string& what) {
+    run.optimizer.lr = 0;
+    const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing);
+    run.parallel.pipeline_schedule = spec::PipelineSchedule::one_f_one_b;
+    const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
+
+    EXPECT_EQ(ours.losses, expected.losses) << what;
+    EXPECT_EQ(ours.norms, expected.norms) << what;
+}
+
 TEST(Pipedream, DrawsTheDropoutOfTheStepOfEachMicroBatch) {
     for (const auto& layout : layouts()) {
         for (const auto recompute : {spec::RecomputeKind::none, spec::RecomputeKind::full}) {
             auto run = run_of(layout, "gpt2");
             ASSERT_GT(run.model.dropout, 0);
             run.recompute.kind = recompute;
-            run.optimizer.lr = 0;
-            const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing);
-            run.parallel.pipeline_schedule = spec::PipelineSchedule::one_f_one_b;
-            const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
+            expect_those_of_1f1b(run, layout.text());
+        }
+    }
+}
 
-            EXPECT_EQ(ours.losses, expected.losses) << layout.text();
-            EXPECT_EQ(ours.norms, expected.norms) << layout.text();
+TEST(Pipedream, ComparesThePairsOfEachMicroBatch) {
+    for (const auto& layout : layouts()) {
+        for (const auto kind : {spec::ObjectiveKind::dpo, spec::ObjectiveKind::ipo}) {
+            expect_those_of_1f1b(test::with_pairs(run_of(layout), kind), layout.text());
         }
     }
 }

@@ -63,14 +63,6 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.data.has_pairs; }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
-    Feature{"train.objective.kind", "a preference objective with the schedule pipedream", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return spec::has_no_flush(run.parallel) && run.data.has_pairs;
-            }},
-    Feature{"tiers.operators.embedding", "an embedding on the host with the schedule pipedream", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return spec::has_no_flush(run.parallel) && run.tiers.embedding_on_host;
-            }},
     Feature{"tiers.movement", "chunks with the schedule pipedream", everywhere,
             [](const RunSpec& run, const Values&) {
                 return spec::has_no_flush(run.parallel) && run.tiers.movement == spec::Movement::chunks;

@@ -19,7 +19,7 @@ constexpr int interval = 6;  ///< slots of a micro-batch on a stage
 
 /// Slots that a stage could run, and what it knows for its choice.
 struct Candidates {
-    std::vector<Slot> forward, backward, weights;  ///< of the second chunk, then of the first
+    std::vector<Slot> forward = {}, backward = {}, weights = {};  ///< of the second chunk, then of the first
     int stage = 0;
     bool is_after_forward = false;
 };

@@ -452,7 +452,6 @@ spec::RunSpec without_flush(spec::RunSpec spec) {
     spec.overlap.optimizer_with_backward = spec.overlap.delayed_update = false;
     spec.sharding.leases = spec::LeaseSpan::pass;
     spec.sharding.secondary = 0;
-    spec.tiers.embedding_on_host = false;
     return spec;
 }
 
