@@ -59,8 +59,6 @@ constexpr std::array features = {
     Feature{
         "train.lora.rank", "adapters with a tensor grid", everywhere,
         [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.model.lora.is_on(); }},
-    Feature{"parallel.tensor.mode", "a preference objective with a tensor grid", everywhere,
-            [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.data.has_pairs; }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
     Feature{"train.objective.kind", "a preference objective with the schedule pipedream", everywhere,

@@ -195,6 +195,8 @@ class PhaseWriter {
                             const PackedHead& packed,
                             BufferId d_h);
     /// Adds the ops of the losses of rows [begin, end) and, in training, of their gradient.
+    ///
+    /// \pre with a preference objective in training, these are all rows
     void losses_of_logits(UnitId unit, int microbatch, std::int64_t begin, std::int64_t end, BufferId logits);
     void logits_block(UnitId unit,
                       int microbatch,

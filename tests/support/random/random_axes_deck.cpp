@@ -40,7 +40,7 @@ struct Degrees {
     int layers() const { return is_cube ? depth : 1; }
 };
 
-/// True if first_taken() may draw a preference objective, which context ranks and grids cannot have.
+/// True if first_taken() may draw a preference objective, which context ranks cannot have.
 bool may_have_pairs(std::uint64_t seed) {
     return seed % 5 == 4;
 }
@@ -63,7 +63,7 @@ Degrees draw_degrees(Draw& draw, int max, bool has_pairs) {
         drawn.stages = draw.one_of<int>({1, 1, 2, 2, 2, 3, 3, 4, 5, 6});
         drawn.context = has_context ? draw.one_of<int>({1, 1, 1, 2, 3, 4}) : 1;
         drawn.data = draw.one_of<int>({1, 1, 1, 2, 2, 3, 4});
-        if (!has_pairs && draw.chance(0.4)) {
+        if (draw.chance(0.4)) {
             draw_grid(draw, drawn);
         }
     } while (drawn.ranks() > max || drawn.tensor * drawn.context * drawn.stages == 1);
@@ -355,8 +355,8 @@ bool fits(const spec::RunSpec& run, const Degrees& degrees) {
     const auto keys = run.model.kv_heads;
     auto parallel = run.parallel;
     parallel.context = degrees.context;
-    const bool fits_grid = !degrees.has_grid() || (divides(degrees.tensor, run.model.hidden) &&
-                                                   divides(degrees.tensor, keys) && !run.data.has_pairs);
+    const bool fits_grid =
+        !degrees.has_grid() || (divides(degrees.tensor, run.model.hidden) && divides(degrees.tensor, keys));
     parallel.context_kind = degrees.is_ring ? spec::ContextKind::ring : spec::ContextKind::ulysses;
     return degrees.ranks() <= run.parallel.ranks && fits_grid && divides(degrees.tensor, run.model.heads) &&
            layout::can_exchange_heads(run.model, parallel, degrees.tensor) &&
@@ -385,7 +385,7 @@ RandomDeck other_layout_of(const RandomDeck& deck, const std::string& nvme_folde
         degrees.stages = draw.one_of<int>({1, 1, 2, 3, 4});
         degrees.context = may_have_pairs(deck.seed) ? 1 : draw.one_of<int>({1, 1, 2, 3});
         degrees.data = draw.one_of<int>({1, 1, 2, 3});
-        if (!may_have_pairs(deck.seed) && draw.chance(0.2)) {
+        if (draw.chance(0.2)) {
             draw_grid(draw, degrees);
         }
         degrees.is_ring = degrees.context > 1 && draw.chance(0.5);

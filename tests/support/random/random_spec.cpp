@@ -370,7 +370,7 @@ spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
     auto made = spec;
     auto& parallel = made.parallel;
     const auto others = parallel.stages * parallel.data;
-    const bool is_plain = parallel.context == 1 && !made.data.has_pairs && !made.model.lora.is_on() &&
+    const bool is_plain = parallel.context == 1 && !made.model.lora.is_on() &&
                           (parallel.pipeline_schedule != PipelineSchedule::zero_bubble ||
                            (parallel.stages == 1 && parallel.chunks_per_stage == 1));
     if (!is_plain || side * side * others > max_ranks) {
