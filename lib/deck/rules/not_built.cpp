@@ -38,12 +38,10 @@ constexpr std::array features = {
                 return run.parallel.has_grid() &&
                        run.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
             }},
-    Feature{"overlap.tensor", "collectives in pieces with a tensor grid", everywhere,
+    Feature{"overlap.tensor", "collectives in pieces with a cube of tensor ranks", everywhere,
             [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && run.overlap.tensor_pieces;
+                return run.parallel.has_cube() && run.overlap.tensor_pieces;
             }},
-    Feature{"recompute.split", "split activations with a tensor grid", everywhere,
-            [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.recompute.split; }},
     Feature{"tiers.tile", "tiles together with a tensor grid", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_grid() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);
