@@ -29,10 +29,6 @@ constexpr std::array features = {
                        run.model.hidden / run.parallel.tensor % 4 != 0 &&
                        run.tiers.device == spec::DeviceKind::cuda;
             }},
-    Feature{"parallel.context.degree", "context ranks with a tensor grid", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && run.parallel.context > 1;
-            }},
     Feature{"parallel.pipeline.schedule", "a zero-bubble schedule with a tensor grid", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_grid() &&

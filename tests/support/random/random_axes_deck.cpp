@@ -45,12 +45,11 @@ bool may_have_pairs(std::uint64_t seed) {
     return seed % 5 == 4;
 }
 
-/// Makes the tensor ranks a grid or a cube without context ranks.
+/// Makes the tensor ranks a grid or a cube.
 void draw_grid(Draw& draw, Degrees& drawn) {
     drawn.is_cube = draw.chance(0.4);
     drawn.tensor = drawn.rows = drawn.is_cube ? 2 : draw.one_of<int>({2, 2, 2, 3});
     drawn.depth = drawn.is_cube ? drawn.tensor : draw.one_of<int>({1, 1, 2});
-    drawn.context = 1;
 }
 
 /// Draws any layout of up to `max` ranks, except those of the data axis alone.
