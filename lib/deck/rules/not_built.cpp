@@ -29,11 +29,6 @@ constexpr std::array features = {
                        run.model.hidden / run.parallel.tensor % 4 != 0 &&
                        run.tiers.device == spec::DeviceKind::cuda;
             }},
-    Feature{"parallel.pipeline.schedule", "a zero-bubble schedule with a tensor grid", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() &&
-                       run.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
-            }},
     Feature{"overlap.tensor", "collectives in pieces with a cube of tensor ranks", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_cube() && run.overlap.tensor_pieces;

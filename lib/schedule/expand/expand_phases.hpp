@@ -1,6 +1,7 @@
 /// Writer of the ops of phases; only expand*.cpp includes this file.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <set>
@@ -125,6 +126,8 @@ class PhaseWriter {
     bool trains_weight(UnitId unit, int phase) const;
     /// Adds an op that already has its gradients; defers it if defer_weight_products() asks for that.
     void add_weight_product(Op op, BufferId x, const PlacedValue& d_y, std::int64_t workspace_bytes);
+    /// Moves the ops from number `first` on to the slot of deferred weight products; they read `d_y`.
+    void defer_ops(std::ptrdiff_t first, BufferId d_y);
     PlacedValue d_output(UnitId unit, int phase, int microbatch);
     BufferId d_stream(Op& op, const layout::Phase& phase);
     /// Returns the buffer for a sum of the gradient in `total` and another one.
@@ -148,6 +151,7 @@ class PhaseWriter {
     BufferId cube_head(UnitId unit, int phase, int microbatch);
     void grid_product(UnitId unit, int phase, int microbatch, BufferId x, BufferId y);
     void grid_gradients(UnitId unit, int phase, int microbatch, BufferId d_y, BufferId x, BufferId d_x);
+    void grid_bias_gradient(UnitId unit, int phase, int microbatch, BufferId d_y);
     void grid_lookup(UnitId unit, int phase, int microbatch, BufferId x);
     void grid_lookup_gradients(UnitId unit, int phase, int microbatch, BufferId d_x);
     Op block_op(const GridBlock& block) const;

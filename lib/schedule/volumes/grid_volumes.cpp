@@ -5,6 +5,7 @@
 
 #include "base/contract.hpp"
 #include "schedule/buffer.hpp"
+#include "schedule/expand/pipeline_order.hpp"
 #include "schedule/op_kind.hpp"
 #include "schedule/volumes/recompute_inputs.hpp"
 
@@ -17,7 +18,10 @@ using layout::PhaseKind;
 class GridVolumes {
   public:
     GridVolumes(const spec::RunSpec& spec, const ModelLayout& model)
-        : model_{model}, blocks_{model.tensor()}, again_{recompute_inputs(spec, model)} {}
+        : model_{model},
+          blocks_{model.tensor()},
+          defers_{defers_weight_products(spec.parallel, model.stage)},
+          again_{recompute_inputs(spec, model)} {}
 
     /// Returns the bytes of a unit for one micro-batch.
     std::int64_t of(UnitId unit) const {
@@ -123,7 +127,11 @@ class GridVolumes {
                 const bool trains = weight(unit, phase).is_trained;
                 const bool passes_on = model_.passes_gradient_on(unit, number);
                 const auto elements = weight_elements(phase);
-                return (trains || passes_on ? series(output_bytes(phase)) : 0) +
+                const bool defers = defers_ && phase.kind == PhaseKind::linear;
+                const int of_output = defers                ? (trains ? 1 : 0) + (passes_on ? 1 : 0)
+                                      : trains || passes_on ? 1
+                                                            : 0;
+                return of_output * series(output_bytes(phase)) +
                        (passes_on ? series(elements * model_.element_bytes) : 0) +
                        (trains ? series(elements * 4) : 0);
             }
@@ -139,6 +147,7 @@ class GridVolumes {
 
     const ModelLayout& model_;
     int blocks_;
+    bool defers_;  ///< weight products of layers
     std::map<UnitId, RecomputeInputs> again_;
 };
 

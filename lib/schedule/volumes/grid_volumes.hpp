@@ -19,7 +19,8 @@ namespace ziggurat::schedule {
 ///                                      weight's gradient, in fp32
 ///
 /// These are the series of broadcasts and reductions of SUMMA, 6 (q - 1)/q in units of a row of blocks, less
-/// one: the two products of backward share the blocks of the output's gradient. Lookups move blocks of the
+/// one: the two products of backward share the blocks of the output's gradient. If a zero-bubble schedule
+/// defers the gradients of weights, they are broadcast twice. Lookups move blocks of the
 /// table, norms the sums of their rows, and the head the statistics of its losses.
 ///
 /// In a cube, a product of T tokens of its rank with parts I and O of the widths of its input and output

@@ -169,10 +169,7 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
     }
     const auto drawn = chunks > 1 ? draw.one_of<std::string>({"interleaved", "zero_bubble_v"})
                                   : draw.one_of<std::string>({"gpipe", "1f1b", "zero_bubble", "zero_bubble"});
-    const auto schedule = has_no_flush                                               ? "pipedream"
-                          : !degrees.has_grid() || !drawn.starts_with("zero_bubble") ? drawn
-                          : chunks > 1                                               ? "interleaved"
-                                                                                     : "1f1b";
+    const auto schedule = has_no_flush ? "pipedream" : drawn;
     const auto each = degrees.stages > 1 && draw.chance(0.4)
                           ? ", each: " + drawn_stages(draw, degrees.stages, chunks, layers)
                           : std::string{};

@@ -370,14 +370,8 @@ spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
     auto made = spec;
     auto& parallel = made.parallel;
     const auto others = parallel.stages * parallel.data;
-    const bool is_plain =
-        !made.model.lora.is_on() && (parallel.pipeline_schedule != PipelineSchedule::zero_bubble ||
-                                     (parallel.stages == 1 && parallel.chunks_per_stage == 1));
-    if (!is_plain || side * side * others > max_ranks) {
+    if (made.model.lora.is_on() || side * side * others > max_ranks) {
         return spec;
-    }
-    if (parallel.pipeline_schedule == PipelineSchedule::zero_bubble) {
-        parallel.pipeline_schedule = PipelineSchedule::one_f_one_b;
     }
     parallel.tensor = parallel.tensor_rows = side;
     parallel.tensor_mode = spec::TensorMode::two_d;
