@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/control.hpp"
 #include "layout/context/context_rows.hpp"
+#include "layout/families/adapters.hpp"
 #include "tests/support/class_b.hpp"
 #include "tests/support/made_up_pairs.hpp"
 #include "tests/support/rank_test.hpp"
@@ -38,6 +40,7 @@ struct Layout {
     int nodes = 0;  ///< emulated nodes; with several, a ring has two levels
     spec::RecomputeKind recompute = spec::RecomputeKind::none;
     bool has_pairs = false;  ///< of answers, with a preference objective
+    bool has_adapters = false;
 
     int ranks() const { return context * data * tensor * rows * depth * stages; }
     std::string text() const {
@@ -47,6 +50,7 @@ struct Layout {
                (has_sequence ? ", sequence" : "") + (has_pieces ? ", pieces" : "") +
                (tiles > 1 ? ", tiles " + std::to_string(tiles) : "") +
                (nodes > 1 ? ", nodes " + std::to_string(nodes) : "") + (has_pairs ? ", pairs" : "") +
+               (has_adapters ? ", adapters" : "") +
                (rows > 1 ? (is_cube ? ", cube" : ", grid") + std::string{" of depth "} + std::to_string(depth)
                          : "");
     }
@@ -113,6 +117,14 @@ std::vector<Layout> layouts() {
         {.tensor = 2, .rows = 2, .has_pairs = true},
         {.tensor = 2, .stages = 2, .rows = 2, .recompute = RecomputeKind::full, .has_pairs = true},
         {.tensor = 2, .rows = 2, .depth = 2, .is_cube = true, .has_pairs = true},
+        {.tensor = 2, .rows = 2, .has_adapters = true},
+        {.data = 2,
+         .tensor = 2,
+         .zero = 3,
+         .rows = 2,
+         .recompute = RecomputeKind::full,
+         .has_adapters = true},
+        {.tensor = 2, .rows = 2, .depth = 2, .is_cube = true, .has_adapters = true},
     };
 }
 
@@ -156,6 +168,10 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.debug.nodes = layout.nodes;
     run.recompute.kind = layout.recompute;
     run.train.steps = 4;
+    if (layout.has_adapters) {
+        run.model.lora = {.rank = 3, .alpha = 5, .targets = {"*"}};
+        run.train.only = layout::patterns_of_adapters();
+    }
     return layout.has_pairs ? test::with_pairs(run) : run;
 }
 
@@ -179,7 +195,7 @@ class Advanced : public ::testing::TestWithParam<std::string> {};
 TEST_P(Advanced, LayoutsTrainAsOneRankDoes) {
     const auto& world = test::world();
     const auto myself = world.group().split(world.rank());
-    std::map<bool, TinyOutcome> references;  // by Layout::has_pairs
+    std::map<std::pair<bool, bool>, TinyOutcome> references;  // by Layout::has_pairs and has_adapters
     int tried = 0;
     for (const auto& layout : layouts()) {
         if (layout.ranks() != world.size()) {
@@ -191,10 +207,10 @@ TEST_P(Advanced, LayoutsTrainAsOneRankDoes) {
             const auto run = run_of(GetParam(), layout, micro);
             const auto ours = test::train_tiny(run, world, Keep::tensors);
             if (world.rank() == 0) {
-                auto& alone = references[layout.has_pairs];
+                auto& alone = references[{layout.has_pairs, layout.has_adapters}];
                 if (alone.losses.empty()) {
-                    alone = test::train_tiny(run_of(GetParam(), {.has_pairs = layout.has_pairs}, 4),
-                                             world.in(myself), Keep::tensors);
+                    const Layout one{.has_pairs = layout.has_pairs, .has_adapters = layout.has_adapters};
+                    alone = test::train_tiny(run_of(GetParam(), one, 4), world.in(myself), Keep::tensors);
                 }
                 test::expect_class_b(ours, alone);
                 expect_same_evaluation(run, ours, alone);

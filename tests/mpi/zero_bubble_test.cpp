@@ -172,8 +172,7 @@ std::vector<Setting> settings() {
              run.model.lora = {.rank = 3, .alpha = 5, .targets = {"attention.*", "mlp.down"}};
              run.train.only = layout::patterns_of_adapters();
              set_zero(run, 3);
-         },
-         false, false},
+         }},
         {"frozen",
          [](RunSpec& run) {
              run.train.only = {"layers.2.mlp.*", "*norm*", "layers.3.attention.out*"};

@@ -45,9 +45,6 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_grid() && run.tiers.embedding_on_host;
             }},
-    Feature{
-        "train.lora.rank", "adapters with a tensor grid", everywhere,
-        [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.model.lora.is_on(); }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
     Feature{"train.objective.kind", "a preference objective with the schedule pipedream", everywhere,

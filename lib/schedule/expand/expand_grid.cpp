@@ -153,7 +153,19 @@ void PhaseWriter::forward_grid(UnitId unit, int phase, int microbatch) {
         return;
     }
     const BufferId x = use_value(unit, described.reads.front(), microbatch, Direction::forward);
+    if (described.adapters.empty()) {
+        grid_product(unit, phase, microbatch, x, y);
+        return;
+    }
+    const BufferId inner = grid_adapter_input(unit, phase, microbatch, x, Direction::forward);
     grid_product(unit, phase, microbatch, x, y);
+    grid_adapter_output(unit, phase, microbatch, inner, y);
+}
+
+/// True if the gradient of a product's weight is needed; with adapters it is not.
+bool PhaseWriter::is_weight_trained(UnitId unit, const layout::Phase& phase) const {
+    const auto& use = phase.parameters.front();
+    return unit_of(use.unit >= 0 ? use.unit : unit).parameters[use.parameter].is_trained;
 }
 
 void PhaseWriter::backward_grid(UnitId unit, int phase, int microbatch) {
@@ -169,14 +181,23 @@ void PhaseWriter::backward_grid(UnitId unit, int phase, int microbatch) {
     const BufferId d_x = model_.passes_gradient_on(unit, phase)
                              ? gradient_buffer(unit, input.value, input.wanted, microbatch)
                              : BufferId{};
-    const BufferId at_once = is_deferring_ ? BufferId{} : x;
-    grid_gradients(unit, phase, microbatch, d_y.buffer, at_once, d_x);
+    const bool has_adapters = !described.adapters.empty();
+    const BufferId of_weight = is_weight_trained(unit, described) ? x : BufferId{};
+    const BufferId d_inner =
+        has_adapters ? grid_adapter_gradient(unit, phase, microbatch, d_y.buffer) : BufferId{};
+    grid_gradients(unit, phase, microbatch, d_y.buffer, is_deferring_ ? BufferId{} : of_weight, d_x);
+    if (has_adapters && d_x >= 0) {
+        grid_adapter_d_input(unit, phase, microbatch, d_inner, d_x);
+    }
     const auto first = std::ssize(draft_.program.ops);
     if (is_deferring_) {
         // The gradient of the output is broadcast again: the copies of all blocks would take more memory.
-        grid_gradients(unit, phase, microbatch, d_y.buffer, x, -1);
+        grid_gradients(unit, phase, microbatch, d_y.buffer, of_weight, -1);
     }
     grid_bias_gradient(unit, phase, microbatch, d_y.buffer);
+    if (has_adapters) {
+        grid_adapter_weights(unit, phase, microbatch, x, d_y.buffer, d_inner);
+    }
     if (is_deferring_) {
         defer_ops(first, d_y.buffer);
     }
@@ -200,9 +221,7 @@ BufferId PhaseWriter::grid_head(UnitId unit, int phase, int microbatch, bool pas
     }
     const BufferId d_h =
         passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : BufferId{};
-    const auto& use = described.parameters.front();
-    const auto& weight = unit_of(use.unit >= 0 ? use.unit : unit).parameters[use.parameter];
-    grid_gradients(unit, phase, microbatch, logits, weight.is_trained ? h : BufferId{}, d_h);
+    grid_gradients(unit, phase, microbatch, logits, is_weight_trained(unit, described) ? h : BufferId{}, d_h);
     return d_h;
 }
 

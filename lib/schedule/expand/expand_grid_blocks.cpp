@@ -111,7 +111,9 @@ BufferId PhaseWriter::gradient_block(Op& op, const GridBlock& block, Role role) 
 /// Returns the op of one block of a product.
 Op PhaseWriter::block_op(const GridBlock& block) const {
     auto op = compute_op(block.unit, block.phase, block.microbatch, block.direction);
-    op.flops /= model_.tensor();
+    // Adapters have ops of their own.
+    op.flops = unit_of(block.unit).phases[block.phase].flops_per_token * static_cast<double>(op.row_end) /
+               model_.tensor();
     op.label += " block " + std::to_string(block.number);
     return op;
 }

@@ -152,6 +152,7 @@ class PhaseWriter {
     void grid_product(UnitId unit, int phase, int microbatch, BufferId x, BufferId y);
     void grid_gradients(UnitId unit, int phase, int microbatch, BufferId d_y, BufferId x, BufferId d_x);
     void grid_bias_gradient(UnitId unit, int phase, int microbatch, BufferId d_y);
+    bool is_weight_trained(UnitId unit, const layout::Phase& phase) const;
     void grid_lookup(UnitId unit, int phase, int microbatch, BufferId x);
     void grid_lookup_gradients(UnitId unit, int phase, int microbatch, BufferId d_x);
     Op block_op(const GridBlock& block) const;
@@ -163,6 +164,15 @@ class PhaseWriter {
     void reduce_in_place(const GridBlock& block, spec::Axis axis, int root, BufferId summand, BufferId named);
     void add_block(const GridBlock& block, Role role, BufferId summand);
     BufferId gradient_block(Op& op, const GridBlock& block, Role role);
+
+    // expand_grid_adapters.cpp
+    BufferId grid_adapter_input(UnitId unit, int phase, int microbatch, BufferId x, Direction direction);
+    void grid_adapter_output(UnitId unit, int phase, int microbatch, BufferId inner, BufferId y);
+    BufferId grid_adapter_gradient(UnitId unit, int phase, int microbatch, BufferId d_y);
+    void grid_adapter_d_input(UnitId unit, int phase, int microbatch, BufferId d_inner, BufferId d_x);
+    void grid_adapter_weights(
+        UnitId unit, int phase, int microbatch, BufferId x, BufferId d_y, BufferId d_inner);
+    BufferId inner_buffer(UnitId unit, int phase, int microbatch, const std::string& name);
 
     // expand_tensor.cpp
     int convert(BufferId buffer,

@@ -370,7 +370,7 @@ spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
     auto made = spec;
     auto& parallel = made.parallel;
     const auto others = parallel.stages * parallel.data;
-    if (made.model.lora.is_on() || side * side * others > max_ranks) {
+    if (side * side * others > max_ranks) {
         return spec;
     }
     parallel.tensor = parallel.tensor_rows = side;
