@@ -160,6 +160,7 @@ class PhaseWriter {
     Op grid_op(
         OpKind kind, const GridBlock& block, spec::Axis axis, int root, std::int64_t bytes, spec::DType type);
     BufferId broadcast(const GridBlock& block, spec::Axis axis, int root, Operand source, std::int64_t bytes);
+    void put_with_table(Buffer& buffer, UnitId unit) const;
     BufferId broadcast_weight(const GridBlock& block, Role role);
     void reduce_in_place(const GridBlock& block, spec::Axis axis, int root, BufferId summand, BufferId named);
     void add_block(const GridBlock& block, Role role, BufferId summand);

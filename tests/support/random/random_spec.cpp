@@ -390,7 +390,8 @@ spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
         return spec;
     }
     made.train.global_batch = made.train.micro_batch * made.train.micro_batches * parallel.sequence_groups();
-    made.overlap.tensor_pieces = made.recompute.split = made.tiers.embedding_on_host = false;
+    made.overlap.tensor_pieces = made.recompute.split = false;
+    made.tiers.embedding_on_host = made.tiers.embedding_on_host && !model.tie_embeddings;
     for (auto& stage : made.stages) {
         stage.recompute.split = false;
     }
