@@ -19,8 +19,12 @@ Adapters<T>::Adapters(Binder<T>& binder, const layout::Phase& phase, Operands& u
         adapters_.push_back({adapter, row, &binder.linear({rows, rank_, adapter.columns, false})});
         row += adapter.columns;
     }
-    a_ = use.matrix_in<T>(Role::lora_a, phase.in);
-    b_ = use.matrix_in<T>(Role::lora_b, rank_);
+    if (use.reads(Role::lora_a)) {
+        a_ = use.matrix_in<T>(Role::lora_a, phase.in);
+    }
+    if (use.reads(Role::lora_b)) {
+        b_ = use.matrix_in<T>(Role::lora_b, rank_);
+    }
     const auto workspace = use.workspace();
     const auto from = [&](std::int64_t begin) { return workspace.part(begin, workspace.size() - begin); };
     inner_ = from(parts.inner_begin()).template matrix_of<T>(rows, parts.inner());
@@ -43,9 +47,9 @@ TensorAddress<T, 2> Adapters<T>::wide(std::int64_t columns) const {
 }
 
 template <class T>
-void Adapters<T>::project_input(TensorAddress<const T, 2> x) const {
-    product_of_a_->forward(stream_, x, a_, {}, inner_, scratch_);
-    kernels::scale<T>(stream_, factor_, inner_.flat());
+void Adapters<T>::project_input(TensorAddress<const T, 2> x, TensorAddress<T, 2> u) const {
+    product_of_a_->forward(stream_, x, a_, {}, u, scratch_);
+    kernels::scale<T>(stream_, factor_, u.flat());
 }
 
 template <class T>
@@ -60,44 +64,77 @@ TensorAddress<const T, 2> Adapters<T>::columns_of(TensorAddress<const T, 2> matr
 }
 
 template <class T>
-TensorAddress<const T, 2> Adapters<T>::part_of_inner(std::size_t k) const {
+TensorAddress<const T, 2> Adapters<T>::part_of_inner(TensorAddress<const T, 2> u, std::size_t k) const {
     if (adapters_.size() == 1) {
-        return inner_;
+        return u;
     }
-    kernels::take_columns<T>(stream_, inner_, first_inner(k), one_);
+    kernels::take_columns<T>(stream_, u, first_inner(k), one_);
     return one_;
 }
 
 template <class T>
-void Adapters<T>::project_gradient(TensorAddress<const T, 2> dy, std::size_t k) const {
+void Adapters<T>::project_columns(TensorAddress<const T, 2> dy,
+                                  std::size_t k,
+                                  TensorAddress<T, 2> into) const {
     const auto& one = adapters_[k];
-    const auto into = adapters_.size() == 1 ? inner_ : one_;
-    one.product->backward_input(stream_, dy, rows_of_b(b_, one), into, scratch_);
-    kernels::scale<T>(stream_, factor_, into.flat());
+    const auto part = adapters_.size() == 1 ? into : one_;
+    one.product->backward_input(stream_, dy, rows_of_b(b_, one), part, scratch_);
+    kernels::scale<T>(stream_, factor_, part.flat());
     if (adapters_.size() > 1) {
-        kernels::put_columns<T>(stream_, into, first_inner(k), inner_);
+        kernels::put_columns<T>(stream_, part, first_inner(k), into);
     }
 }
 
 template <class T>
-void Adapters<T>::forward(TensorAddress<const T, 2> x, TensorAddress<T, 2> y) const {
-    project_input(x);
+void Adapters<T>::add_output(TensorAddress<const T, 2> u, TensorAddress<T, 2> y) const {
     for (std::size_t k = 0; k < adapters_.size(); ++k) {
         const auto& one = adapters_[k];
         const auto added = wide(one.position.columns);
-        one.product->forward(stream_, part_of_inner(k), rows_of_b(b_, one), {}, added, scratch_);
+        one.product->forward(stream_, part_of_inner(u, k), rows_of_b(b_, one), {}, added, scratch_);
         kernels::add_columns<T>(stream_, added, one.position.first_column, y);
     }
 }
 
 template <class T>
-void Adapters<T>::backward_input(TensorAddress<const T, 2> dy, TensorAddress<T, 2> dx) const {
+void Adapters<T>::project_gradient(TensorAddress<const T, 2> dy, TensorAddress<T, 2> du) const {
     for (std::size_t k = 0; k < adapters_.size(); ++k) {
-        project_gradient(columns_of(dy, adapters_[k]), k);
+        project_columns(columns_of(dy, adapters_[k]), k, du);
     }
+}
+
+template <class T>
+void Adapters<T>::add_input_gradient(TensorAddress<const T, 2> du, TensorAddress<T, 2> dx) const {
     const auto added = wide(dx.extent(1));
-    product_of_a_->backward_input(stream_, inner_, a_, added, scratch_);
+    product_of_a_->backward_input(stream_, du, a_, added, scratch_);
     kernels::add_columns<T>(stream_, added, 0, dx);
+}
+
+template <class T>
+void Adapters<T>::weight_gradients(TensorAddress<const T, 2> x,
+                                   TensorAddress<const T, 2> dy,
+                                   TensorAddress<const T, 2> u,
+                                   TensorAddress<const T, 2> du,
+                                   TensorAddress<float, 2> d_a,
+                                   TensorAddress<float, 2> d_b,
+                                   kernels::Accumulate accumulate) const {
+    for (std::size_t k = 0; k < adapters_.size(); ++k) {
+        const auto& one = adapters_[k];
+        one.product->backward_weight(stream_, part_of_inner(u, k), columns_of(dy, one), rows_of_b(d_b, one),
+                                     accumulate, scratch_);
+    }
+    product_of_a_->backward_weight(stream_, x, du, d_a, accumulate, scratch_);
+}
+
+template <class T>
+void Adapters<T>::forward(TensorAddress<const T, 2> x, TensorAddress<T, 2> y) const {
+    project_input(x, inner_);
+    add_output(inner_, y);
+}
+
+template <class T>
+void Adapters<T>::backward_input(TensorAddress<const T, 2> dy, TensorAddress<T, 2> dx) const {
+    project_gradient(dy, inner_);
+    add_input_gradient(inner_, dx);
 }
 
 template <class T>
@@ -106,13 +143,13 @@ void Adapters<T>::backward_weight(TensorAddress<const T, 2> x,
                                   TensorAddress<float, 2> d_a,
                                   TensorAddress<float, 2> d_b,
                                   kernels::Accumulate accumulate) const {
-    project_input(x);
+    project_input(x, inner_);
     for (std::size_t k = 0; k < adapters_.size(); ++k) {
         const auto& one = adapters_[k];
         const auto d_columns = columns_of(dy, one);
-        one.product->backward_weight(stream_, part_of_inner(k), d_columns, rows_of_b(d_b, one), accumulate,
-                                     scratch_);
-        project_gradient(d_columns, k);
+        one.product->backward_weight(stream_, part_of_inner(inner_, k), d_columns, rows_of_b(d_b, one),
+                                     accumulate, scratch_);
+        project_columns(d_columns, k, inner_);  // in place of the part of u
     }
     product_of_a_->backward_weight(stream_, x, inner_, d_a, accumulate, scratch_);
 }

@@ -34,6 +34,24 @@ class Adapters {
                          TensorAddress<float, 2> d_b,
                          kernels::Accumulate accumulate) const;
 
+    // The parts of these on a grid of tensor ranks, where u and du are sums over ranks.
+    /// u = f x A^T
+    void project_input(TensorAddress<const T, 2> x, TensorAddress<T, 2> u) const;
+    /// y += u B^T
+    void add_output(TensorAddress<const T, 2> u, TensorAddress<T, 2> y) const;
+    /// du = f dy B
+    void project_gradient(TensorAddress<const T, 2> dy, TensorAddress<T, 2> du) const;
+    /// dx += du A
+    void add_input_gradient(TensorAddress<const T, 2> du, TensorAddress<T, 2> dx) const;
+    /// dA = du^T x and dB = dy^T u
+    void weight_gradients(TensorAddress<const T, 2> x,
+                          TensorAddress<const T, 2> dy,
+                          TensorAddress<const T, 2> u,
+                          TensorAddress<const T, 2> du,
+                          TensorAddress<float, 2> d_a,
+                          TensorAddress<float, 2> d_b,
+                          kernels::Accumulate accumulate) const;
+
   private:
     struct AdapterPair {
         layout::Adapter position;
@@ -45,14 +63,12 @@ class Adapters {
     TensorAddress<E, 2> rows_of_b(TensorAddress<E, 2> b, const AdapterPair& one) const;
     TensorAddress<T, 2> wide(std::int64_t columns) const;
     std::int64_t first_inner(std::size_t k) const { return static_cast<std::int64_t>(k) * rank_; }
-    /// Computes inner = f x A^T.
-    void project_input(TensorAddress<const T, 2> x) const;
     /// Returns the columns of `matrix` for the weight of `one`; copied to wide() unless all columns are.
     TensorAddress<const T, 2> columns_of(TensorAddress<const T, 2> matrix, const AdapterPair& one) const;
-    /// Returns the part of `inner` for adapter `k`; copied to one_ unless it is all of `inner`.
-    TensorAddress<const T, 2> part_of_inner(std::size_t k) const;
-    /// Overwrites the part of `inner` for adapter `k` with f dy B.
-    void project_gradient(TensorAddress<const T, 2> dy, std::size_t k) const;
+    /// Returns the part of u for adapter `k`; copied to one_ unless it is all of u.
+    TensorAddress<const T, 2> part_of_inner(TensorAddress<const T, 2> u, std::size_t k) const;
+    /// Overwrites the part of `into` for adapter `k` with f dy B.
+    void project_columns(TensorAddress<const T, 2> dy, std::size_t k, TensorAddress<T, 2> into) const;
 
     device::Stream stream_;
     std::int64_t rows_;

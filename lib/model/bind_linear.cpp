@@ -45,7 +45,7 @@ Kernel backward_input(Binder<T>& binder, const layout::Phase& phase, Operands& u
         return [=] { fused->backward_input_gelu(stream, dy, w, before, dx, workspace); };
     }
     const auto* product = &binder.linear({dy.extent(0), phase.in, phase.out, false});
-    if (phase.adapters.empty()) {
+    if (!use.reads(Role::lora_a)) {
         return [=] { product->backward_input(stream, dy, w, dx, workspace); };
     }
     return [=, adapters = Adapters<T>{binder, phase, use, dy.extent(0)}] {
@@ -104,13 +104,50 @@ Kernel forward(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
                                           .out = phase.out,
                                           .has_bias = has_bias,
                                           .is_in_place = use.has_few_rows()});
-    if (phase.adapters.empty()) {
+    if (!use.reads(Role::lora_a)) {
         return [=] { product->forward(stream, x, w, bias, y, workspace); };
     }
     return [=, adapters = Adapters<T>{binder, phase, use, x.extent(0)}] {
         product->forward(stream, x, w, bias, y, workspace);
         adapters.forward(x, y);
     };
+}
+
+/// Binds a product of the adapters on a grid of tensor ranks; they have their own ops.
+template <class T>
+Kernel grid_adapters(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
+    const auto width = std::ssize(phase.adapters) * binder.spec().model.lora.rank;
+    const Adapters<T> adapters{binder, phase, use, use.op().row_end};
+    if (use.writes(Role::d_lora_a)) {
+        return
+            [=, x = use.matrix_in<T>(Role::input, phase.in), dy = use.matrix_in<T>(Role::d_output, phase.out),
+             u = use.matrix_in<T>(Role::lora_inner, width), du = use.matrix_in<T>(Role::d_lora_inner, width),
+             d_a = use.matrix_out<float>(Role::d_lora_a, phase.in),
+             d_b = use.matrix_out<float>(Role::d_lora_b, binder.spec().model.lora.rank),
+             accumulate = use.accumulate()] {
+                adapters.weight_gradients(x, dy, u, du, d_a, d_b, accumulate);
+            };
+    }
+    if (use.writes(Role::lora_inner)) {
+        return [=, x = use.matrix_in<T>(Role::input, phase.in),
+                u = use.matrix_out<T>(Role::lora_inner, width)] { adapters.project_input(x, u); };
+    }
+    if (use.reads(Role::lora_inner)) {
+        return [=, u = use.matrix_in<T>(Role::lora_inner, width),
+                y = use.matrix_out<T>(Role::output, phase.out)] { adapters.add_output(u, y); };
+    }
+    if (use.writes(Role::d_lora_inner)) {
+        return [=, dy = use.matrix_in<T>(Role::d_output, phase.out),
+                du = use.matrix_out<T>(Role::d_lora_inner, width)] { adapters.project_gradient(dy, du); };
+    }
+    return [=, du = use.matrix_in<T>(Role::d_lora_inner, width),
+            dx = use.matrix_out<T>(Role::d_input, phase.in)] { adapters.add_input_gradient(du, dx); };
+}
+
+/// True if the op is a product of adapters that has its own op.
+bool is_of_grid_adapters(const Operands& use) {
+    return use.reads(Role::lora_inner) || use.writes(Role::lora_inner) || use.reads(Role::d_lora_inner) ||
+           use.writes(Role::d_lora_inner);
 }
 
 /// Binds the sum of the gradients of two readers of the input.
@@ -128,6 +165,9 @@ Kernel sum_of_gradients(Binder<T>& binder, const layout::Phase& phase, Operands&
 
 template <class T>
 Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
+    if (is_of_grid_adapters(use)) {
+        return grid_adapters(binder, phase, use);
+    }
     switch (use.op().direction) {
         case Direction::backward:
             return sum_of_gradients(binder, phase, use);

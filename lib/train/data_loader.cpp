@@ -124,10 +124,10 @@ void RankBatch::fill(const data::BatchSource& source,
         return;
     }
     source.fill(*tokens_, first_sample + part_.group * apart);
-    copy_all(tokens_->tokens, slot.tokens);
+    copy_positions(tokens_->tokens, tokens_->seq, part_.positions, slot.tokens);
     copy_all(tokens_->samples, slot.samples.first(tokens_->samples.size()));
     if (looks_up_positions_) {
-        copy_all(tokens_->positions, slot.positions);
+        copy_positions(tokens_->positions, tokens_->seq, part_.positions, slot.positions);
     }
 }
 

@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/control.hpp"
 #include "layout/context/context_rows.hpp"
+#include "layout/families/adapters.hpp"
 #include "tests/support/class_b.hpp"
+#include "tests/support/made_up_pairs.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tiny_training.hpp"
 
@@ -35,6 +39,8 @@ struct Layout {
     bool is_cube = false;
     int nodes = 0;  ///< emulated nodes; with several, a ring has two levels
     spec::RecomputeKind recompute = spec::RecomputeKind::none;
+    bool has_pairs = false;  ///< of answers, with a preference objective
+    bool has_adapters = false;
 
     int ranks() const { return context * data * tensor * rows * depth * stages; }
     std::string text() const {
@@ -43,7 +49,8 @@ struct Layout {
                std::to_string(stages) + ", zero " + std::to_string(zero) +
                (has_sequence ? ", sequence" : "") + (has_pieces ? ", pieces" : "") +
                (tiles > 1 ? ", tiles " + std::to_string(tiles) : "") +
-               (nodes > 1 ? ", nodes " + std::to_string(nodes) : "") +
+               (nodes > 1 ? ", nodes " + std::to_string(nodes) : "") + (has_pairs ? ", pairs" : "") +
+               (has_adapters ? ", adapters" : "") +
                (rows > 1 ? (is_cube ? ", cube" : ", grid") + std::string{" of depth "} + std::to_string(depth)
                          : "");
     }
@@ -103,6 +110,29 @@ std::vector<Layout> layouts() {
         {.tensor = 2, .rows = 2, .depth = 2, .is_cube = true},
         {.tensor = 2, .rows = 2, .depth = 2, .is_cube = true, .recompute = RecomputeKind::selective},
         {.tensor = 2, .zero = 2, .rows = 2, .depth = 2, .is_cube = true, .recompute = RecomputeKind::full},
+        {.context = 2, .tensor = 2, .rows = 2},
+        {.context = 2, .tensor = 2, .zero = 3, .is_ring = true, .rows = 2, .recompute = RecomputeKind::full},
+        {.context = 3, .tensor = 2, .zero = 1, .rows = 2, .recompute = RecomputeKind::selective},
+        {.context = 3, .tensor = 2, .zero = 2, .is_ring = true, .rows = 2},
+        {.context = 2, .tensor = 2, .zero = 1, .rows = 2, .depth = 2, .is_cube = true},
+        {.context = 2,
+         .tensor = 2,
+         .is_ring = true,
+         .rows = 2,
+         .depth = 2,
+         .is_cube = true,
+         .recompute = RecomputeKind::selective},
+        {.tensor = 2, .rows = 2, .has_pairs = true},
+        {.tensor = 2, .stages = 2, .rows = 2, .recompute = RecomputeKind::full, .has_pairs = true},
+        {.tensor = 2, .rows = 2, .depth = 2, .is_cube = true, .has_pairs = true},
+        {.tensor = 2, .rows = 2, .has_adapters = true},
+        {.data = 2,
+         .tensor = 2,
+         .zero = 3,
+         .rows = 2,
+         .recompute = RecomputeKind::full,
+         .has_adapters = true},
+        {.tensor = 2, .rows = 2, .depth = 2, .is_cube = true, .has_adapters = true},
     };
 }
 
@@ -146,7 +176,11 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.debug.nodes = layout.nodes;
     run.recompute.kind = layout.recompute;
     run.train.steps = 4;
-    return run;
+    if (layout.has_adapters) {
+        run.model.lora = {.rank = 3, .alpha = 5, .targets = {"*"}};
+        run.train.only = layout::patterns_of_adapters();
+    }
+    return layout.has_pairs ? test::with_pairs(run) : run;
 }
 
 /// Checks the evaluated losses of world rank 0, which has the rows of the first context rank.
@@ -169,7 +203,7 @@ class Advanced : public ::testing::TestWithParam<std::string> {};
 TEST_P(Advanced, LayoutsTrainAsOneRankDoes) {
     const auto& world = test::world();
     const auto myself = world.group().split(world.rank());
-    TinyOutcome alone;
+    std::map<std::pair<bool, bool>, TinyOutcome> references;  // by Layout::has_pairs and has_adapters
     int tried = 0;
     for (const auto& layout : layouts()) {
         if (layout.ranks() != world.size()) {
@@ -181,8 +215,10 @@ TEST_P(Advanced, LayoutsTrainAsOneRankDoes) {
             const auto run = run_of(GetParam(), layout, micro);
             const auto ours = test::train_tiny(run, world, Keep::tensors);
             if (world.rank() == 0) {
+                auto& alone = references[{layout.has_pairs, layout.has_adapters}];
                 if (alone.losses.empty()) {
-                    alone = test::train_tiny(run_of(GetParam(), {}, 4), world.in(myself), Keep::tensors);
+                    const Layout one{.has_pairs = layout.has_pairs, .has_adapters = layout.has_adapters};
+                    alone = test::train_tiny(run_of(GetParam(), one, 4), world.in(myself), Keep::tensors);
                 }
                 test::expect_class_b(ours, alone);
                 expect_same_evaluation(run, ours, alone);

@@ -27,16 +27,17 @@ struct SlotMemory {
           samples(static_cast<std::size_t>(run.train.micro_batch * (run.parallel.has_cube() ? 2 : 1))),
           losses(mask.size()) {}
 
-    BatchSlot slot() {
+    /// Returns the slot of a rank with one of `parts` of the positions.
+    BatchSlot slot(std::size_t parts = 1) {
         const std::span<std::int32_t> all{ints};
-        const auto size = mask.size();
+        const auto size = mask.size() / parts;
         return {all.first(size),
                 all.subspan(size, size),
                 all.subspan(2 * size, size),
-                all.subspan(3 * size),
-                mask,
+                all.subspan(ints.size() - mask.size()),
+                std::span{mask}.first(size),
                 samples,
-                losses};
+                std::span{losses}.first(size)};
     }
 };
 
@@ -98,25 +99,31 @@ TEST(DataLoader, GoesOnAfterTheLastSampleWhateverTheBatchWas) {
     EXPECT_EQ(samples_of_step(again, run, 7), numbers(68, 80));
 }
 
-// Group 1 has samples 2 and 3, group 2 has samples 4 and 5. Byte b of the text is b, and 18 begins a
-// document.
-TEST(DataLoader, GivesARankOfACubeTokensAndTargetsOfDifferentSequences) {
-    const test::ScratchFolder folder;
-    {
+/// A cube of two ranks per side, and a file of 64 bytes of which byte b is b; 18 begins a document.
+struct CubeRun {
+    test::ScratchFolder folder;
+    spec::RunSpec run = run_with(8);
+
+    CubeRun() {
         std::ofstream text{folder.file("text"), std::ios::binary};
         for (int byte = 0; byte < 64; ++byte) {
             text.put(static_cast<char>(byte));
         }
+        auto& parallel = run.parallel;
+        parallel.tensor = parallel.tensor_rows = parallel.tensor_depth = parallel.data = 2;
+        parallel.tensor_mode = spec::TensorMode::three_d;
+        parallel.ranks = 8;
+        run.train.micro_batches = 1;
+        run.data.train.push_back({spec::TokenFormat::text, folder.file("text")});
+        run.data.reset_at_document = true;
+        run.data.document_token = 18;
     }
-    auto run = run_with(8);
-    auto& parallel = run.parallel;
-    parallel.tensor = parallel.tensor_rows = parallel.tensor_depth = parallel.data = 2;
-    parallel.tensor_mode = spec::TensorMode::three_d;
-    parallel.ranks = 8;
-    run.train.micro_batches = 1;
-    run.data.train.push_back({spec::TokenFormat::text, folder.file("text")});
-    run.data.reset_at_document = true;
-    run.data.document_token = 18;
+};
+
+// Group 1 has samples 2 and 3, group 2 has samples 4 and 5.
+TEST(DataLoader, GivesARankOfACubeTokensAndTargetsOfDifferentSequences) {
+    CubeRun cube;
+    auto& run = cube.run;
     for (const char* family : {"gpt2", "llama"}) {
         run.model.family = family;
         const data::Corpus corpus{run.data, 256, 1};
@@ -135,6 +142,30 @@ TEST(DataLoader, GivesARankOfACubeTokensAndTargetsOfDifferentSequences) {
         // Lookups need the positions of tokens, rotations those of attention.
         EXPECT_EQ(slot.positions[3], std::string{family} == "gpt2" ? 3 : 1) << family;
     }
+}
+
+// The first of two ranks of a ring has the first and the last of four blocks: positions 0 and 3.
+TEST(DataLoader, GivesAContextRankOfACubeItsPositionsOfBothSequences) {
+    CubeRun cube;
+    auto& run = cube.run;
+    run.parallel.context = 2;
+    run.parallel.data *= 2;
+    run.model.family = "gpt2";
+    const data::Corpus corpus{run.data, 256, 1};
+    DataLoader feeder{run,
+                      corpus.training(),
+                      {.group = 1, .turned_group = 2, .positions = layout::context_rows(run.parallel, 0, 4)},
+                      true};
+    SlotMemory memory{run};
+    const auto slot = memory.slot(2);
+    feeder.fill(0, std::span{&slot, 1}, test::world());
+
+    const auto as_ints = [](std::span<const std::int32_t> some) {
+        return std::vector<int>(some.begin(), some.end());
+    };
+    EXPECT_EQ(as_ints(slot.tokens), (std::vector{8, 11, 12, 15}));
+    EXPECT_EQ(as_ints(slot.targets), (std::vector{17, 20, 21, 24}));
+    EXPECT_EQ(as_ints(slot.positions), (std::vector{0, 3, 0, 3}));
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ void check_moves(const spec::RunSpec& run, const Assembly& assembly) {
     };
     EXPECT_EQ(std::ranges::any_of(program.buffers, is_table_on_device), run.model.tie_embeddings);
     const auto activations = schedule::bytes_by_payload(program)[PayloadKind::activations];
-    const auto bytes = run.train.micro_batches * run.train.micro_batch * run.data.seq * run.model.hidden * 4;
+    const auto width = run.model.hidden / run.parallel.tensor;  // 1 or the columns of a grid
+    const auto bytes = run.train.micro_batches * run.train.micro_batch * run.data.seq * width * 4;
     EXPECT_EQ(activations[Link::host_to_device], bytes);
     EXPECT_EQ(activations[Link::device_to_host], bytes);
     const auto planned = schedule::bytes_by_link(program);
@@ -57,6 +58,33 @@ TEST_P(HostOperators, LeaveTheBitsAloneAndTheTableOffTheDevice) {
             EXPECT_EQ(ours.weights_hash, expected.weights_hash);
             EXPECT_EQ(ours.evaluated, expected.evaluated);
         }
+    }
+}
+
+/// The ranks of a column send each other the blocks of the table from host to host.
+TEST_P(HostOperators, LeaveTheBitsAloneOnAGrid) {
+    const int ranks = test::world().size();
+    if (ranks != 4) {
+        GTEST_SKIP() << "four ranks are a grid";
+    }
+    for (const auto recompute : {spec::RecomputeKind::none, spec::RecomputeKind::full}) {
+        auto run = test::tiny_run(GetParam(), 2, 2, 3);
+        run.model.tie_embeddings = false;
+        run.parallel.ranks = run.parallel.ranks_per_node = ranks;
+        run.parallel.tensor = run.parallel.tensor_rows = 2;
+        run.parallel.tensor_mode = spec::TensorMode::two_d;
+        run.parallel.data = run.sharding.sum_group = 1;
+        run.recompute.kind = recompute;
+        const auto expected = test::train_on_host(run, test::world());
+
+        run.tiers.embedding_on_host = true;
+        const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing,
+                                           [&](const Assembly& assembly) { check_moves(run, assembly); });
+
+        EXPECT_EQ(ours.losses, expected.losses);
+        EXPECT_EQ(ours.norms, expected.norms);
+        EXPECT_EQ(ours.weights_hash, expected.weights_hash);
+        EXPECT_EQ(ours.evaluated, expected.evaluated);
     }
 }
 

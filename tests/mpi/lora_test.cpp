@@ -233,6 +233,45 @@ TEST_P(Adapters, TrainAlikeOnTheTensorAxisAndInAPipeline) {
     }
 }
 
+/// Four ranks are a grid, eight a cube. The second half resumes in mode 1d.
+TEST_P(Adapters, TrainAlikeOnAGridAndResumeInAnotherLayout) {
+    if (ranks() < 4 || GetParam().compute != spec::DType::f32) {
+        GTEST_SKIP() << "four or eight ranks are asked for";
+    }
+    auto alone = with_adapters(test::tiny_run(GetParam().family, 1, 1, 4), GetParam());
+    alone.train.steps = 6;
+    const comm::Communicator myself = test::world().group().split(test::world().rank());
+    const auto expected = test::train_tiny(alone, test::world().in(myself), Keep::tensors);
+    const auto on_ranks = [&](int data, int rows) {
+        auto made = alone;
+        auto& parallel = made.parallel;
+        parallel.ranks = parallel.ranks_per_node = ranks();
+        parallel.tensor = 2;
+        parallel.tensor_rows = rows;
+        parallel.data = made.sharding.sum_group = data;
+        made.train.micro_batches = made.train.global_batch / parallel.sequence_groups();
+        return made;
+    };
+    const test::SharedFolder folder{test::world()};
+    auto grid = on_ranks(ranks() / 4, 2);
+    grid.parallel.tensor_mode = ranks() == 8 ? spec::TensorMode::three_d : spec::TensorMode::two_d;
+    grid.parallel.tensor_depth = grid.parallel.data;
+    grid.sharding.parameters = grid.sharding.gradients = grid.sharding.optimizer = grid.parallel.data;
+    auto rest = on_ranks(ranks() / 2, 1);
+    for (auto* run : {&grid, &rest}) {
+        run->run.dir = folder.file("run");
+        run->checkpoint.every = spec::Interval{.steps = 1};
+    }
+    auto ours = test::train_and_save(grid, test::world(), Keep::tensors, 3).training;
+    const auto second = test::train_and_save(rest, test::world(), Keep::tensors, 6);
+
+    EXPECT_EQ(second.steps_before, 3);
+    ours.losses.insert(ours.losses.end(), second.training.losses.begin(), second.training.losses.end());
+    ours.norms.insert(ours.norms.end(), second.training.norms.begin(), second.training.norms.end());
+    ours.weights = second.training.weights;
+    test::expect_class_b(ours, expected);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Trainings,
     Adapters,

@@ -25,12 +25,13 @@ struct Layout {
     int tensor = 1;
     int data = 1;
     bool has_sequence = false;
+    int rows = 1;  ///< of a grid of tensor ranks
 
-    int ranks() const { return stages * tensor * data; }
+    int ranks() const { return stages * tensor * rows * data; }
     std::string text() const {
         return std::to_string(stages) + " stages, " + std::to_string(microbatches) +
                " micro-batches, tensor " + std::to_string(tensor) + ", data " + std::to_string(data) +
-               (has_sequence ? ", sequence" : "");
+               (has_sequence ? ", sequence" : "") + (rows > 1 ? ", grid" : "");
     }
 };
 
@@ -49,7 +50,8 @@ std::vector<Layout> layouts() {
                                {3, 4, 2},
                                {3, 5, 1, 2},
                                {2, 4, 2, 2},
-                               {4, 5, 2, 1, true}}) {
+                               {4, 5, 2, 1, true},
+                               {2, 3, 2, 1, false, 2}}) {
         if (layout.ranks() == test::world().size()) {
             found.push_back(layout);
         }
@@ -67,13 +69,15 @@ struct Case {
 /// Returns a run with layers of unequal numbers on the stages.
 RunSpec run_of(const Case& tested, const Layout& layout) {
     const auto& family = tested.family;
-    auto run = test::tiny_run(family, layout.data, 2, layout.microbatches);
+    auto run = test::tiny_run(family, layout.data * layout.rows, 2, layout.microbatches);
+    run.parallel.data = run.sharding.sum_group = layout.data;
     run.model.layers = 2 * layout.stages + 1;
     // With two chunks, both parts of a tied gradient are sums of one stage, in another order.
     run.model.tie_embeddings = run.model.tie_embeddings && tested.chunks == 1;
     run.data.seq = layout.has_sequence ? 10 : 11;
     run.parallel.stages = layout.stages;
     run.parallel.tensor = layout.tensor;
+    run.parallel.tensor_rows = layout.rows;
     run.parallel.sequence = layout.has_sequence;
     run.parallel.ranks = run.parallel.ranks_per_node = layout.ranks();
     return run;
@@ -97,6 +101,7 @@ struct Setting {
     const char* name;
     std::function<void(RunSpec&)> apply;
     bool is_for_all = false;  ///< also for layouts with few micro-batches or with sequence parallelism
+    bool is_for_grids = true;
 };
 
 std::vector<Setting> settings() {
@@ -144,7 +149,8 @@ std::vector<Setting> settings() {
              run.tiers.tiles = {{.match = "mlp.*", .in = 1, .out = 3},
                                 {.match = "attention.q", .in = 1, .out = 2}};
              set_zero(run, 3);
-         }},
+         },
+         false, false},
         {"updates during backward",
          [](RunSpec& run) {
              set_zero(run, 1);
@@ -184,7 +190,7 @@ TEST_P(ZeroBubble, GivesTheBitsOf1F1B) {
     for (const auto& layout : layouts()) {
         const bool takes_all = layout.microbatches > layout.stages && !layout.has_sequence;
         for (const auto& setting : settings()) {
-            if (!takes_all && !setting.is_for_all) {
+            if ((!takes_all && !setting.is_for_all) || (layout.rows > 1 && !setting.is_for_grids)) {
                 continue;
             }
             SCOPED_TRACE(layout.text() + ": " + setting.name);

@@ -32,7 +32,7 @@ inline void fill_pairs(const train::BatchSlot& slot, const spec::RunSpec& run) {
         pair = {-1, -1, -1};
     }
     const auto seq = static_cast<std::int32_t>(run.data.seq);
-    for (std::int32_t row = 0; row < static_cast<std::int32_t>(slot.samples.size()); ++row) {
+    for (std::int32_t row = 0; row < static_cast<std::int32_t>(run.train.micro_batch); ++row) {
         const auto first = row * seq;
         const auto at = row * pairs_of_sequence;
         const auto middle = first + seq / 2;

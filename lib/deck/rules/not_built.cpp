@@ -5,7 +5,6 @@
 #include <array>
 
 #include "deck/values/reader.hpp"
-#include "spec/virtual_stages.hpp"
 #include "spec/weight_versions.hpp"
 
 namespace ziggurat::deck {
@@ -30,20 +29,10 @@ constexpr std::array features = {
                        run.model.hidden / run.parallel.tensor % 4 != 0 &&
                        run.tiers.device == spec::DeviceKind::cuda;
             }},
-    Feature{"parallel.context.degree", "context ranks with a tensor grid", everywhere,
+    Feature{"overlap.tensor", "collectives in pieces with a cube of tensor ranks", everywhere,
             [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && run.parallel.context > 1;
+                return run.parallel.has_cube() && run.overlap.tensor_pieces;
             }},
-    Feature{"parallel.pipeline.schedule", "a zero-bubble schedule with a tensor grid", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && spec::splits_backward(run.parallel.pipeline_schedule);
-            }},
-    Feature{"overlap.tensor", "collectives in pieces with a tensor grid", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && run.overlap.tensor_pieces;
-            }},
-    Feature{"recompute.split", "split activations with a tensor grid", everywhere,
-            [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.recompute.split; }},
     Feature{"tiers.tile", "tiles together with a tensor grid", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_grid() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);
@@ -52,15 +41,10 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_grid() && run.tiers.sequence_tiles > 1;
             }},
-    Feature{"tiers.operators.embedding", "lookups on the host with a tensor grid", everywhere,
+    Feature{"tiers.operators.embedding", "lookups on the host in a tied table of a tensor grid", everywhere,
             [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && run.tiers.embedding_on_host;
+                return run.parallel.has_grid() && run.tiers.embedding_on_host && run.model.tie_embeddings;
             }},
-    Feature{
-        "train.lora.rank", "adapters with a tensor grid", everywhere,
-        [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.model.lora.is_on(); }},
-    Feature{"parallel.tensor.mode", "a preference objective with a tensor grid", everywhere,
-            [](const RunSpec& run, const Values&) { return run.parallel.has_grid() && run.data.has_pairs; }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
     Feature{"tiers.movement", "chunks with the schedule pipedream", everywhere,

@@ -7,6 +7,7 @@
 #include "deck/rules/rules.hpp"
 #include "deck/schema/family_texts.hpp"
 #include "layout/families/family_descriptor.hpp"
+#include "spec/layout_space.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -213,10 +214,13 @@ void kept_inputs_are_apart_where_layers_are_redone(const Resolution& at) {
 
 void what_is_cut_has_copies(const Resolution& at) {
     const auto& parallel = at.run.parallel;
-    if (at.run.recompute.split && (parallel.tensor == 1 || parallel.sequence)) {
+    if (at.run.recompute.split && !spec::has_equal_activations(parallel)) {
         at.found.error(at.values.location("recompute.split"), "recompute.split has nothing to shard",
                        parallel.tensor == 1 ? "parallel.tensor = 1: there is one copy of everything"
-                                            : "with parallel.sequence each tensor rank keeps its own tokens",
+                       : parallel.has_grid()
+                           ? fmt::format("in tensor mode {} each rank keeps its own part of each activation",
+                                         at.values.keyword("parallel.tensor.mode"))
+                           : std::string{"with parallel.sequence each tensor rank keeps its own tokens"},
                        "Leave it out, or write auto.");
     }
 }
@@ -237,7 +241,7 @@ constexpr std::array rules = {
     Rule{rotary_positions_are_those_of_the_family,
          "model.family model.rope_theta model.rotary_fraction model.rope_scaling"},
     Rule{kept_inputs_are_apart_where_layers_are_redone, "recompute model.layers parallel.pipeline"},
-    Rule{what_is_cut_has_copies, "recompute.split parallel.tensor.degree parallel.sequence"},
+    Rule{what_is_cut_has_copies, "recompute.split parallel.tensor parallel.sequence"},
     Rule{document_token_is_in_the_vocabulary, "model.vocab data.document_token"},
 };
 

@@ -173,6 +173,15 @@ void sequence_has_tensor_ranks(const Resolution& at) {
 }
 
 void pieces_have_tensor_ranks(const Resolution& at) {
+    const auto& parallel = at.run.parallel;
+    if (at.run.overlap.tensor_pieces && parallel.has_grid() && !parallel.has_cube()) {
+        at.found.error(
+            at.values.location("overlap.tensor"),
+            fmt::format("overlap.tensor in tensor mode {}", at.values.keyword("parallel.tensor.mode")),
+            "the products of a grid already send a block while they multiply another",
+            "Leave overlap.tensor out.");
+        return;
+    }
     if (at.run.overlap.tensor_pieces && at.run.parallel.tensor == 1) {
         at.found.error(at.values.location("overlap.tensor"), "overlap.tensor has no tensor ranks",
                        "it cuts the collectives of parallel.tensor, which is 1",
@@ -188,7 +197,7 @@ constexpr std::array rules = {
     Rule{mlp_splits_evenly, "parallel.tensor.degree model.hidden model.ffn_hidden"},
     Rule{vocabulary_splits_evenly, "parallel.tensor.degree model.vocab model.vocab_pad_to"},
     Rule{sequence_has_tensor_ranks, "parallel.tensor.degree parallel.sequence"},
-    Rule{pieces_have_tensor_ranks, "overlap.tensor parallel.tensor.degree"},
+    Rule{pieces_have_tensor_ranks, "overlap.tensor parallel.tensor"},
 };
 
 }  // namespace

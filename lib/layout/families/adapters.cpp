@@ -81,7 +81,7 @@ bool has_adapter(const spec::Model& model, std::string_view weight) {
     return model.lora.is_on() && !name.empty() && spec::matches_any(model.lora.targets, name);
 }
 
-void add_adapters(const spec::Model& model, int tensor, Unit& unit, Phase& phase) {
+void add_adapters(const spec::Model& model, const TensorSplit& split, Unit& unit, Phase& phase) {
     std::vector<Parameter> targets;
     std::int64_t column = 0;
     for (const auto& use : phase.parameters) {
@@ -89,7 +89,8 @@ void add_adapters(const spec::Model& model, int tensor, Unit& unit, Phase& phase
         if (parameter.role != Role::weight) {
             continue;
         }
-        const auto columns = local_extents(parameter, tensor).front();
+        const auto columns = split.is_grid() ? parameter.extents.front() / split.ranks
+                                             : local_extents(parameter, split.ranks).front();
         if (has_adapter(model, parameter.name)) {
             targets.push_back(parameter);
             phase.adapters.push_back({column, columns});
@@ -100,7 +101,7 @@ void add_adapters(const spec::Model& model, int tensor, Unit& unit, Phase& phase
     }
     for (const auto make : {lora_a, lora_b}) {
         for (std::size_t k = 0; k < targets.size(); ++k) {
-            auto made = make(targets[k], model.lora.rank, tensor);
+            auto made = make(targets[k], model.lora.rank, split.ranks);
             made.joined_to_previous = k > 0;
             phase.parameters.push_back({static_cast<int>(unit.parameters.size())});
             unit.parameters.push_back(std::move(made));

@@ -39,8 +39,8 @@ bool has_adapter(const spec::Model& model, std::string_view weight);
 /// A [rank, in] is normal with the variance of a uniform distribution on +-1/sqrt(in). B [out, rank] is zero,
 /// so the adapted model starts equal to its base. On the tensor axis, the factor along the sharded dimension
 /// of the weight is sharded. The gradient of the other factor is a partial sum: of A for column-parallel
-/// weights (x W^T), of B for row-parallel weights.
-void add_adapters(const spec::Model& model, int tensor, Unit& unit, Phase& phase);
+/// weights (x W^T), of B for row-parallel weights. On a grid, see UnitBuilder::divide_over_grid().
+void add_adapters(const spec::Model& model, const TensorSplit& split, Unit& unit, Phase& phase);
 
 /// Scratch of the products of a phase's adapters, placed before the scratch of the main products.
 class AdapterWorkspace {

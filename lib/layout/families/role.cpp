@@ -30,6 +30,7 @@ Role gradient_of(Role role) {
         case Role::square_sums:
         case Role::activated:
         case Role::activation_input:
+        case Role::lora_inner:
         case Role::d_weight:
         case Role::d_bias:
         case Role::d_gain:
@@ -42,6 +43,7 @@ Role gradient_of(Role role) {
         case Role::d_input_sum:
         case Role::d_branch:
         case Role::d_square_sums:
+        case Role::d_lora_inner:
         case Role::d_addend:
         case Role::heads_by_rank:
         case Role::rows_by_rank:

@@ -25,6 +25,8 @@ enum class Role {
     position_table,
     lora_a,  ///< adapter matrix A: multiplies the input
     lora_b,  ///< adapter matrix B: multiplies the result of A
+    // adapters on a grid of tensor ranks
+    lora_inner,  ///< product of the input and all A
     // gradients of parameters
     d_weight,
     d_bias,
@@ -39,6 +41,7 @@ enum class Role {
     d_input_sum,  ///< d_input as a sum over tiles, in fp32
     d_branch,
     d_square_sums,
+    d_lora_inner,
     d_addend,  ///< a summand of d_input, from an earlier reader of the value
     // attention with context ranks
     heads_by_rank,  ///< [context ranks, rows, heads of a part]: before or after an all-to-all
@@ -123,6 +126,8 @@ constexpr const char* to_string(Role role) {
             return "lora_a";
         case Role::lora_b:
             return "lora_b";
+        case Role::lora_inner:
+            return "lora_inner";
         case Role::d_weight:
             return "d_weight";
         case Role::d_bias:
@@ -147,6 +152,8 @@ constexpr const char* to_string(Role role) {
             return "d_branch";
         case Role::d_square_sums:
             return "d_square_sums";
+        case Role::d_lora_inner:
+            return "d_lora_inner";
         case Role::d_addend:
             return "d_addend";
         case Role::heads_by_rank:

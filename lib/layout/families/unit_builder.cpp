@@ -232,9 +232,7 @@ int UnitBuilder::column_linear(
         uses.push_back({p});
     }
     const int made_value = product(name, PhaseKind::linear, x, y, out, std::move(uses));
-    if (!is_grid()) {
-        add_adapters(model_, tensor(), unit_, unit_.phases.back());
-    }
+    add_adapters(model_, split_, unit_, unit_.phases.back());
     return made_value;
 }
 
@@ -256,7 +254,7 @@ int UnitBuilder::row_linear(
     made.in = in / tensor();
     made.out = model_.hidden;
     made.flops_per_token = 2.0 * static_cast<double>(made.in) * static_cast<double>(made.out);
-    add_adapters(model_, tensor(), unit_, made);
+    add_adapters(model_, split_, unit_, made);
     return made_value;
 }
 

@@ -2,6 +2,26 @@
 #include "layout/families/unit_builder.hpp"
 
 namespace ziggurat::layout {
+namespace {
+
+/// Divides a factor of an adapter along its width of the input (A) or of the output (B).
+///
+/// In a grid, these are the columns of the rank's values. In a cube, rows divide the output of a product of
+/// columns, and columns that of a product of rows: row-parallel weights of mode 1d. Ranks with the same part
+/// have summands of its gradient.
+void divide_adapter(Parameter& parameter, const TensorSplit& split) {
+    const bool is_a = parameter.role == Role::lora_a;
+    const int cut = is_a ? 1 : 0;
+    const bool is_turned = split.is_cube && (parameter.tensor_dim >= 0) == is_a;
+    const bool has_rows = split.is_cube && is_a == is_turned;
+    parameter.max_slices = 0;
+    parameter.row_slices = has_rows ? split.rows : 1;
+    parameter.row_dim = has_rows ? cut : 0;
+    parameter.tensor_dim = has_rows ? -1 : cut;
+    parameter.gradient_is_partial = true;
+}
+
+}  // namespace
 
 /// Gives each rank of a grid a block of each matrix, and each column a block of each vector.
 ///
@@ -11,6 +31,10 @@ namespace ziggurat::layout {
 void UnitBuilder::divide_over_grid() {
     for (int p = 0; p < std::ssize(unit_.parameters); ++p) {
         auto& parameter = unit_.parameters[p];
+        if (parameter.role == Role::lora_a || parameter.role == Role::lora_b) {
+            divide_adapter(parameter, split_);
+            continue;
+        }
         const bool is_matrix = parameter.extents.size() > 1;
         const bool is_turned = split_.is_cube && parameter.tensor_dim == (is_matrix ? 1 : 0);
         const bool has_rows = is_matrix ? parameter.role != Role::position_table : is_turned;

@@ -75,20 +75,32 @@ class AdapterKernels {
 
     std::vector<KernelUse> forward() && {
         project_input();
-        for (const auto& adapter : phase_.adapters) {
-            take_part_of_inner();
-            made_.push_back(product);
-            add("add_columns", 3, adapter.columns);
-        }
+        add_output();
         return std::move(made_);
     }
     std::vector<KernelUse> backward_input() && {
-        for (const auto& adapter : phase_.adapters) {
-            take_columns_of(adapter);
-            project_gradient();
+        project_all_gradients();
+        add_input_gradient();
+        return std::move(made_);
+    }
+    /// Returns the kernels of one of the ops of adapters on a grid of tensor ranks.
+    std::vector<KernelUse> of_grid(const OpOperands& use) && {
+        if (use.writes(Role::d_lora_a)) {
+            for (const auto& adapter : phase_.adapters) {
+                take_part_of_inner();
+                take_columns_of(adapter);
+                made_.push_back(product);
+            }
+            made_.push_back(product);
+        } else if (use.writes(Role::lora_inner)) {
+            project_input();
+        } else if (use.reads(Role::lora_inner)) {
+            add_output();
+        } else if (use.writes(Role::d_lora_inner)) {
+            project_all_gradients();
+        } else {
+            add_input_gradient();
         }
-        made_.push_back(product);
-        add("add_columns", 3, phase_.in);
         return std::move(made_);
     }
     std::vector<KernelUse> backward_weight() && {
@@ -111,6 +123,23 @@ class AdapterKernels {
     void project_input() {
         made_.push_back(product);
         add("scale", 2, inner_);
+    }
+    void add_output() {
+        for (const auto& adapter : phase_.adapters) {
+            take_part_of_inner();
+            made_.push_back(product);
+            add("add_columns", 3, adapter.columns);
+        }
+    }
+    void project_all_gradients() {
+        for (const auto& adapter : phase_.adapters) {
+            take_columns_of(adapter);
+            project_gradient();
+        }
+    }
+    void add_input_gradient() {
+        made_.push_back(product);
+        add("add_columns", 3, phase_.in);
     }
     void project_gradient() {
         made_.push_back(product);
@@ -145,6 +174,10 @@ std::vector<KernelUse> product_kernels(const OpOperands& use,
     if (op.column_end > 0) {
         return tile_kernels(use, phase, element_bytes);
     }
+    if (use.reads(Role::lora_inner) || use.writes(Role::lora_inner) || use.reads(Role::d_lora_inner) ||
+        use.writes(Role::d_lora_inner)) {
+        return AdapterKernels{use, phase, element_bytes, lora_rank}.of_grid(use);
+    }
     if (op.direction == Direction::backward_weight && use.writes(Role::d_lora_a)) {
         return AdapterKernels{use, phase, element_bytes, lora_rank}.backward_weight();
     }
@@ -159,7 +192,7 @@ std::vector<KernelUse> product_kernels(const OpOperands& use,
         return kernels;
     }
     add_gelu(kernels, use, phase);
-    if (!phase.adapters.empty()) {
+    if (use.reads(Role::lora_a)) {
         AdapterKernels adapters{use, phase, element_bytes, lora_rank};
         const auto more = op.direction == Direction::backward_input ? std::move(adapters).backward_input()
                                                                     : std::move(adapters).forward();

@@ -131,13 +131,21 @@ void PhaseWriter::add_weight_product(Op op,
     }
     op.reads.push_back(whole(draft_.program, d_y.buffer, Role::d_output));
     add_workspace(op, workspace_bytes);
+    const auto number = std::ssize(draft_.program.ops);
+    add(std::move(op));
     if (is_deferring_) {
-        op.is_deferred = true;
-        read_by_deferred_.insert(d_y.buffer);
-        deferred_[{op.microbatch, chunk_}].push_back(std::move(op));
-    } else {
-        add(std::move(op));
+        defer_ops(number, d_y.buffer);
     }
+}
+
+void PhaseWriter::defer_ops(std::ptrdiff_t first, BufferId d_y) {
+    auto& ops = draft_.program.ops;
+    read_by_deferred_.insert(d_y);
+    for (auto op = ops.begin() + first; op != ops.end(); ++op) {
+        op->is_deferred = true;
+        deferred_[{op->microbatch, chunk_}].push_back(std::move(*op));
+    }
+    ops.erase(ops.begin() + first, ops.end());
 }
 
 void PhaseWriter::backward_linear(UnitId unit, int phase, int microbatch) {

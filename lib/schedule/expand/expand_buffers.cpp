@@ -105,10 +105,11 @@ std::int64_t PhaseWriter::tile_workspace_bytes(const Op& op, std::int64_t rows, 
 
 std::int64_t PhaseWriter::adapter_workspace_bytes(const layout::Phase& phase) const {
     const auto rank = spec_.model.lora.rank;
-    const layout::AdapterWorkspace parts{phase, rank, model_.tokens, model_.element_bytes};
-    auto product = workspaces_->linear(model_.tokens, phase.in, parts.inner());
+    const auto num_rows = rows(phase.writes.front().wanted);
+    const layout::AdapterWorkspace parts{phase, rank, num_rows, model_.element_bytes};
+    auto product = workspaces_->linear(num_rows, phase.in, parts.inner());
     for (const auto& adapter : phase.adapters) {
-        product = std::max(product, workspaces_->linear(model_.tokens, rank, adapter.columns));
+        product = std::max(product, workspaces_->linear(num_rows, rank, adapter.columns));
     }
     return parts.products_begin() + product;
 }

@@ -14,6 +14,8 @@
 ///
 /// Source: Bian et al., "Maximizing Parallelism in Distributed Training for Huge Neural Networks", 2021,
 /// section 3.2.
+#include <utility>
+
 #include "schedule/expand/expand_head.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
@@ -50,7 +52,9 @@ BufferId PhaseWriter::cube_head(UnitId unit, int phase, int microbatch) {
     // Backward follows at once, so the gathered input is still there.
     converted_[{{microbatch, unit, input.value}, input.wanted, Direction::backward}] = h;
     gradients_[{microbatch, unit, output.value}] = {logits, of_loss.wanted};
+    const bool defers = std::exchange(is_deferring_, false);  // as in the head of other modes
     backward_linear(unit, phase, microbatch);
+    is_deferring_ = defers;
     backward_from(unit, phase, microbatch);
     return d_input(unit, microbatch);
 }

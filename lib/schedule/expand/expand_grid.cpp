@@ -59,10 +59,10 @@ void PhaseWriter::grid_product(UnitId unit, int phase, int microbatch, BufferId 
     reduce_in_place(block(blocks - 1), Axis::tensor, blocks - 1, summands.back(), y);
 }
 
-/// Computes the gradients of a product's input, weight and bias from that of its output.
+/// Computes the gradients of a product's input and weight from that of its output.
 ///
-/// \param x    -1 if the weight is frozen
-/// \param d_x  -1 if the input's gradient is not needed
+/// \param x    -1 if the gradient of the weight is not needed
+/// \param d_x  -1 if the gradient of the input is not needed
 void PhaseWriter::grid_gradients(
     UnitId unit, int phase, int microbatch, BufferId d_y, BufferId x, BufferId d_x) {
     auto& program = draft_.program;
@@ -127,12 +127,17 @@ void PhaseWriter::grid_gradients(
                         summands.back(), summands.back());
         add_block(block(own, Direction::backward_weight), Role::weight, summands[own]);
     }
+}
+
+void PhaseWriter::grid_bias_gradient(UnitId unit, int phase, int microbatch, BufferId d_y) {
+    auto& program = draft_.program;
+    const auto& described = unit_of(unit).phases[phase];
     auto bias = compute_op(unit, phase, microbatch, Direction::backward_weight);
     if (add_gradients(bias, described, {Role::bias})) {
         bias.flops = 0;
         bias.label += " bias";
         bias.reads.push_back(whole(program, d_y, Role::d_output));
-        add_workspace(bias, workspace);
+        add_workspace(bias, workspaces_->column_sum(described.out));
         add(std::move(bias));
     }
 }
@@ -148,7 +153,19 @@ void PhaseWriter::forward_grid(UnitId unit, int phase, int microbatch) {
         return;
     }
     const BufferId x = use_value(unit, described.reads.front(), microbatch, Direction::forward);
+    if (described.adapters.empty()) {
+        grid_product(unit, phase, microbatch, x, y);
+        return;
+    }
+    const BufferId inner = grid_adapter_input(unit, phase, microbatch, x, Direction::forward);
     grid_product(unit, phase, microbatch, x, y);
+    grid_adapter_output(unit, phase, microbatch, inner, y);
+}
+
+/// True if the gradient of a product's weight is needed; with adapters it is not.
+bool PhaseWriter::is_weight_trained(UnitId unit, const layout::Phase& phase) const {
+    const auto& use = phase.parameters.front();
+    return unit_of(use.unit >= 0 ? use.unit : unit).parameters[use.parameter].is_trained;
 }
 
 void PhaseWriter::backward_grid(UnitId unit, int phase, int microbatch) {
@@ -164,7 +181,26 @@ void PhaseWriter::backward_grid(UnitId unit, int phase, int microbatch) {
     const BufferId d_x = model_.passes_gradient_on(unit, phase)
                              ? gradient_buffer(unit, input.value, input.wanted, microbatch)
                              : BufferId{};
-    grid_gradients(unit, phase, microbatch, d_y.buffer, x, d_x);
+    const bool has_adapters = !described.adapters.empty();
+    const BufferId of_weight = is_weight_trained(unit, described) ? x : BufferId{};
+    const BufferId d_inner =
+        has_adapters ? grid_adapter_gradient(unit, phase, microbatch, d_y.buffer) : BufferId{};
+    grid_gradients(unit, phase, microbatch, d_y.buffer, is_deferring_ ? BufferId{} : of_weight, d_x);
+    if (has_adapters && d_x >= 0) {
+        grid_adapter_d_input(unit, phase, microbatch, d_inner, d_x);
+    }
+    const auto first = std::ssize(draft_.program.ops);
+    if (is_deferring_) {
+        // The gradient of the output is broadcast again: the copies of all blocks would take more memory.
+        grid_gradients(unit, phase, microbatch, d_y.buffer, of_weight, -1);
+    }
+    grid_bias_gradient(unit, phase, microbatch, d_y.buffer);
+    if (has_adapters) {
+        grid_adapter_weights(unit, phase, microbatch, x, d_y.buffer, d_inner);
+    }
+    if (is_deferring_) {
+        defer_ops(first, d_y.buffer);
+    }
     if (d_x >= 0) {
         leave_gradient(unit, phase, microbatch, {d_x, input.wanted});
     }
@@ -185,9 +221,7 @@ BufferId PhaseWriter::grid_head(UnitId unit, int phase, int microbatch, bool pas
     }
     const BufferId d_h =
         passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : BufferId{};
-    const auto& use = described.parameters.front();
-    const auto& weight = unit_of(use.unit >= 0 ? use.unit : unit).parameters[use.parameter];
-    grid_gradients(unit, phase, microbatch, logits, weight.is_trained ? h : BufferId{}, d_h);
+    grid_gradients(unit, phase, microbatch, logits, is_weight_trained(unit, described) ? h : BufferId{}, d_h);
     return d_h;
 }
 

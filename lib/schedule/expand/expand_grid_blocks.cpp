@@ -37,6 +37,7 @@ BufferId PhaseWriter::broadcast(
         scratch_buffer(unit.name + "." + unit.phases[block.phase].name + name + std::to_string(block.number),
                        bytes, MemoryCategory::working_buffers, block.unit, block.microbatch);
     program.buffers[copy].type = spec_.precision.compute;
+    put_with_table(program.buffers[copy], block.unit);
     auto op = grid_op(OpKind::all_gather, block, axis, root, bytes, spec_.precision.compute);
     const bool is_root = model_.mesh.coordinate(axis, model_.rank) == root;
     source.role = Role::input;
@@ -45,6 +46,12 @@ BufferId PhaseWriter::broadcast(
     op.writes.push_back(whole(program, copy, Role::output));
     add(std::move(op));
     return copy;
+}
+
+/// Puts a block on the host if ops of the unit run there (ModelLayout::stays_on_host).
+void PhaseWriter::put_with_table(Buffer& buffer, UnitId unit) const {
+    buffer.stays_on_host = model_.stays_on_host(unit);
+    buffer.tier = buffer.stays_on_host ? spec::Tier::host : spec::Tier::device;
 }
 
 /// Broadcasts a block of a phase's weight or table in the columns.
@@ -96,7 +103,7 @@ BufferId PhaseWriter::gradient_block(Op& op, const GridBlock& block, Role role) 
     summand.name = unit_of(block.unit).name + "." + unit_of(block.unit).phases[block.phase].name +
                    ".gradient block " + std::to_string(block.number);
     summand.lifetime = Lifetime::transient;
-    summand.tier = spec::Tier::device;
+    put_with_table(summand, block.unit);
     summand.consumer = MemoryCategory::working_buffers;
     summand.reuses = -1;
     summand.microbatch = block.microbatch;
@@ -111,7 +118,9 @@ BufferId PhaseWriter::gradient_block(Op& op, const GridBlock& block, Role role) 
 /// Returns the op of one block of a product.
 Op PhaseWriter::block_op(const GridBlock& block) const {
     auto op = compute_op(block.unit, block.phase, block.microbatch, block.direction);
-    op.flops /= model_.tensor();
+    // Adapters have ops of their own.
+    op.flops = unit_of(block.unit).phases[block.phase].flops_per_token * static_cast<double>(op.row_end) /
+               model_.tensor();
     op.label += " block " + std::to_string(block.number);
     return op;
 }

@@ -181,6 +181,7 @@ void PhaseWriter::losses_of_logits(
     if (trains) {
         loss.direction = Direction::backward;
         loss.label = label_of(unit, loss.phase, loss.direction, mb) + " rows " + std::to_string(begin);
+        add_token_weights(loss, spec_.data.has_pairs ? weights_of_pairs(unit, mb) : BufferId{-1});
         add_step_inputs(loss);
         loss.writes.push_back(whole(program, logits, Role::d_input));
     }

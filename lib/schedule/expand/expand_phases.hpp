@@ -1,6 +1,7 @@
 /// Writer of the ops of phases; only expand*.cpp includes this file.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <set>
@@ -125,6 +126,8 @@ class PhaseWriter {
     bool trains_weight(UnitId unit, int phase) const;
     /// Adds an op that already has its gradients; defers it if defer_weight_products() asks for that.
     void add_weight_product(Op op, BufferId x, const PlacedValue& d_y, std::int64_t workspace_bytes);
+    /// Moves the ops from number `first` on to the slot of deferred weight products; they read `d_y`.
+    void defer_ops(std::ptrdiff_t first, BufferId d_y);
     PlacedValue d_output(UnitId unit, int phase, int microbatch);
     BufferId d_stream(Op& op, const layout::Phase& phase);
     /// Returns the buffer for a sum of the gradient in `total` and another one.
@@ -148,6 +151,8 @@ class PhaseWriter {
     BufferId cube_head(UnitId unit, int phase, int microbatch);
     void grid_product(UnitId unit, int phase, int microbatch, BufferId x, BufferId y);
     void grid_gradients(UnitId unit, int phase, int microbatch, BufferId d_y, BufferId x, BufferId d_x);
+    void grid_bias_gradient(UnitId unit, int phase, int microbatch, BufferId d_y);
+    bool is_weight_trained(UnitId unit, const layout::Phase& phase) const;
     void grid_lookup(UnitId unit, int phase, int microbatch, BufferId x);
     void grid_lookup_gradients(UnitId unit, int phase, int microbatch, BufferId d_x);
     Op block_op(const GridBlock& block) const;
@@ -155,10 +160,20 @@ class PhaseWriter {
     Op grid_op(
         OpKind kind, const GridBlock& block, spec::Axis axis, int root, std::int64_t bytes, spec::DType type);
     BufferId broadcast(const GridBlock& block, spec::Axis axis, int root, Operand source, std::int64_t bytes);
+    void put_with_table(Buffer& buffer, UnitId unit) const;
     BufferId broadcast_weight(const GridBlock& block, Role role);
     void reduce_in_place(const GridBlock& block, spec::Axis axis, int root, BufferId summand, BufferId named);
     void add_block(const GridBlock& block, Role role, BufferId summand);
     BufferId gradient_block(Op& op, const GridBlock& block, Role role);
+
+    // expand_grid_adapters.cpp
+    BufferId grid_adapter_input(UnitId unit, int phase, int microbatch, BufferId x, Direction direction);
+    void grid_adapter_output(UnitId unit, int phase, int microbatch, BufferId inner, BufferId y);
+    BufferId grid_adapter_gradient(UnitId unit, int phase, int microbatch, BufferId d_y);
+    void grid_adapter_d_input(UnitId unit, int phase, int microbatch, BufferId d_inner, BufferId d_x);
+    void grid_adapter_weights(
+        UnitId unit, int phase, int microbatch, BufferId x, BufferId d_y, BufferId d_inner);
+    BufferId inner_buffer(UnitId unit, int phase, int microbatch, const std::string& name);
 
     // expand_tensor.cpp
     int convert(BufferId buffer,
@@ -195,6 +210,8 @@ class PhaseWriter {
                             const PackedHead& packed,
                             BufferId d_h);
     /// Adds the ops of the losses of rows [begin, end) and, in training, of their gradient.
+    ///
+    /// \pre with a preference objective in training, these are all rows
     void losses_of_logits(UnitId unit, int microbatch, std::int64_t begin, std::int64_t end, BufferId logits);
     void logits_block(UnitId unit,
                       int microbatch,

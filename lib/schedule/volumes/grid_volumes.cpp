@@ -5,6 +5,7 @@
 
 #include "base/contract.hpp"
 #include "schedule/buffer.hpp"
+#include "schedule/expand/pipeline_order.hpp"
 #include "schedule/op_kind.hpp"
 #include "schedule/volumes/recompute_inputs.hpp"
 
@@ -17,7 +18,11 @@ using layout::PhaseKind;
 class GridVolumes {
   public:
     GridVolumes(const spec::RunSpec& spec, const ModelLayout& model)
-        : model_{model}, blocks_{model.tensor()}, again_{recompute_inputs(spec, model)} {}
+        : model_{model},
+          lora_rank_{spec.model.lora.rank},
+          blocks_{model.tensor()},
+          defers_{defers_weight_products(spec.parallel, model.stage)},
+          again_{recompute_inputs(spec, model)} {}
 
     /// Returns the bytes of a unit for one micro-batch.
     std::int64_t of(UnitId unit) const {
@@ -47,6 +52,15 @@ class GridVolumes {
     }
     std::int64_t table_elements(UnitId unit, const Phase& phase) const {
         return layout::local_elements(weight(unit, phase), blocks_);
+    }
+    /// Returns the bytes of the sum of the products of all A, or of their gradient.
+    std::int64_t inner_bytes(const Phase& phase) const {
+        const auto width = std::ssize(phase.adapters) * lora_rank_;
+        return 2 * without_own_part(model_.tokens * width * model_.element_bytes, blocks_);
+    }
+    /// True if the gradient of a weight or its adapters is needed, which needs the input.
+    bool needs_input(UnitId unit, const Phase& phase) const {
+        return !phase.adapters.empty() || weight(unit, phase).is_trained;
     }
     std::int64_t sums_bytes(UnitId unit, const Phase& phase) const {
         const auto& sums = model_.table.units[unit].values[phase.writes.front().value];
@@ -83,7 +97,7 @@ class GridVolumes {
         if (is_gathered(phase.reads.front())) {
             // The head's input is already gathered.
             const bool is_head = phase.kind == PhaseKind::logits;
-            const int times = (weight(unit, phase).is_trained && !is_head ? 1 : 0) +
+            const int times = (needs_input(unit, phase) && !is_head ? 1 : 0) +
                               (model_.passes_gradient_on(unit, number) ? 1 : 0);
             bytes += times * exchanged(unit, phase.reads.front());
         }
@@ -98,7 +112,8 @@ class GridVolumes {
                 if (!phase.is_of_grid) {
                     return cube_forward(unit, phase);
                 }
-                return series(weight_elements(phase) * model_.element_bytes) + series(output_bytes(phase));
+                return series(weight_elements(phase) * model_.element_bytes) + series(output_bytes(phase)) +
+                       inner_bytes(phase);
             case PhaseKind::embedding:
                 return series(table_elements(unit, phase) * model_.element_bytes);
             case PhaseKind::row_sums:
@@ -123,9 +138,13 @@ class GridVolumes {
                 const bool trains = weight(unit, phase).is_trained;
                 const bool passes_on = model_.passes_gradient_on(unit, number);
                 const auto elements = weight_elements(phase);
-                return (trains || passes_on ? series(output_bytes(phase)) : 0) +
+                const bool defers = defers_ && phase.kind == PhaseKind::linear;
+                const int of_output = defers                ? (trains ? 1 : 0) + (passes_on ? 1 : 0)
+                                      : trains || passes_on ? 1
+                                                            : 0;
+                return of_output * series(output_bytes(phase)) +
                        (passes_on ? series(elements * model_.element_bytes) : 0) +
-                       (trains ? series(elements * 4) : 0);
+                       (trains ? series(elements * 4) : 0) + 2 * inner_bytes(phase);
             }
             case PhaseKind::embedding:
                 return weight(unit, phase).is_trained ? series(table_elements(unit, phase) * 4) : 0;
@@ -138,7 +157,9 @@ class GridVolumes {
     }
 
     const ModelLayout& model_;
+    std::int64_t lora_rank_;
     int blocks_;
+    bool defers_;  ///< weight products of layers
     std::map<UnitId, RecomputeInputs> again_;
 };
 

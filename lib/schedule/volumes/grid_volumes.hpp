@@ -19,8 +19,10 @@ namespace ziggurat::schedule {
 ///                                      weight's gradient, in fp32
 ///
 /// These are the series of broadcasts and reductions of SUMMA, 6 (q - 1)/q in units of a row of blocks, less
-/// one: the two products of backward share the blocks of the output's gradient. Lookups move blocks of the
-/// table, norms the sums of their rows, and the head the statistics of its losses.
+/// one: the two products of backward share the blocks of the output's gradient. If a zero-bubble schedule
+/// defers the gradients of weights, they are broadcast twice. Lookups move blocks of the
+/// table, norms the sums of their rows, and the head the statistics of its losses. Adapters sum the products
+/// of all A with the input one time in forward, and two times in backward with their gradients.
 ///
 /// In a cube, a product of T tokens of its rank with parts I and O of the widths of its input and output
 /// moves, in elements of the compute type,

@@ -45,18 +45,17 @@ void score_pairs(const ScoredRun& run,
     const auto samples = run.corpus.of_windows(windows);
     const auto all = samples.num_samples();
     const auto rows = run.spec.train.micro_batch;
-    data::Batch batch{rows, run.spec.data.seq};
+    RankBatch batch{run.spec, {run.model.sequence_group, run.model.turned_group, run.model.positions}};
     std::int64_t done = 0;
     while (done < all && !stops()) {
-        const auto first = std::min(done + run.model.data_rank * rows, all);
-        samples.fill(batch, first);
-        copy_into(batch, run.assembly.evaluate_slot(), run.model.positions);
+        batch.fill(samples, done, rows, run.assembly.evaluate_slot());
         run.assembly.evaluator().run_step();
         if (run.model.counts_losses()) {
-            put_scores(batch, run.assembly.evaluate_slot().losses,
+            const auto first = std::min(done + run.model.turned_group * rows, all);
+            put_scores(batch.of_targets(), run.assembly.evaluate_slot().losses,
                        std::span{words}.subspan(2 * begins[first]));
         }
-        done = std::min(done + rows * run.spec.parallel.data, all);
+        done = std::min(done + rows * run.spec.parallel.sequence_groups(), all);
         progress.is_at(done, all);
     }
     run.assembly.evaluator().finish();

@@ -32,6 +32,7 @@ StepEnd::StepEnd(const comm::Context& world,
     : optimizer_{spec.optimizer},
       has_pairs_{spec.data.has_pairs},
       has_no_flush_{spec::has_no_flush(spec.parallel)},
+      rows_{spec.train.micro_batch},
       sources_(spec.data.train.size() > 1 ? spec.data.train.size() : 0),
       source_targets_(sources_.size()) {
     const int num_words = first_source + words_of_source * static_cast<int>(sources_.size()) +
@@ -59,10 +60,10 @@ Action StepEnd::bind(const schedule::Program& program, const schedule::Op& op, s
             squares_.push_back(memory.span<ExactSum>(buffer).data());
         } else if (read.role == schedule::Role::losses || read.role == schedule::Role::pair_results) {
             const auto slot = batch_slots(program, memory).at(buffer.microbatch);
-            seq_ = std::ssize(slot.tokens) / std::ssize(slot.samples);
+            seq_ = std::ssize(slot.tokens) / rows_;
             microbatches_.push_back({.losses = has_pairs_ ? std::span<float>{} : slot.losses,
                                      .mask = slot.mask,
-                                     .samples = slot.samples,
+                                     .samples = slot.samples.last(rows_),
                                      .pairs = slot.pairs,
                                      .pair_results = slot.pair_results});
         }

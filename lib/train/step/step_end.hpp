@@ -85,7 +85,7 @@ class StepEnd {
     struct Microbatch {
         std::span<const float> losses;  ///< empty with a preference objective
         std::span<const std::uint8_t> mask;
-        std::span<const std::int64_t> samples;
+        std::span<const std::int64_t> samples;  ///< of the targets
         std::span<const kernels::AnswerRows> pairs;
         std::span<const kernels::PairResult> pair_results;
     };
@@ -109,6 +109,7 @@ class StepEnd {
     const spec::Optimizer& optimizer_;
     bool has_pairs_;
     bool has_no_flush_;
+    std::int64_t rows_;  ///< sequences of a micro-batch
     std::int64_t seq_ = 0;
     std::vector<const ExactSum*> squares_;  ///< sums of squares of this rank's part of the gradient
     std::vector<Microbatch> microbatches_;

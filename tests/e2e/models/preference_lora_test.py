@@ -34,7 +34,8 @@ LORA = f"train.lora={{rank: {RANK}, alpha: {ALPHA}}}"
 PEFT_NAME = re.compile(r"base_model\.model\.model\.(layers\.\d+)\.self_attn\.([qv])_proj\.lora_([AB])\.weight")
 # Ranks and settings of the runs with each reference.
 LAYOUTS = {"alone": (1, ()), "zero3": (2, ("sharding.zero=3",)),
-           "grid": (2, ("parallel.tensor=2", "parallel.sequence=true", "train.micro_batch=1"))}
+           "tensor": (2, ("parallel.tensor=2", "parallel.sequence=true", "train.micro_batch=1")),
+           "grid": (4, ("parallel.tensor={degree: 4, mode: 2d}", "train.micro_batch=1"))}
 
 
 def adapters_of(path):

@@ -24,6 +24,8 @@ LAYOUTS = {
     "micro_batches": ("ipo", 1, ("train.micro_batch=1", "recompute.kind=full")),
     "zero3": ("other_reference", 2, ("sharding.zero=3",)),
     "tensor": ("ipo", 2, ("parallel.tensor=2", "parallel.sequence=true")),
+    "grid": ("ipo", 4, ("parallel.tensor={degree: 4, mode: 2d}", "train.micro_batch=1")),
+    "cube": ("other_reference", 8, ("parallel.tensor={degree: 8, mode: 3d}", "train.micro_batch=1")),
     "pipeline": ("smoothed", 2, ("parallel.pipeline=2", "train.micro_batch=1")),
     "nvme": ("other_reference", 1, (ON_NVME, "tiers.nvme.paths=[nvme]", "tiers.chunk=4096")),
     "host": ("smoothed", 2, ("sharding.zero=3", "train.micro_batch=1",

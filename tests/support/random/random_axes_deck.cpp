@@ -40,17 +40,16 @@ struct Degrees {
     int layers() const { return is_cube ? depth : 1; }
 };
 
-/// True if first_taken() may draw a preference objective, which context ranks and grids cannot have.
+/// True if first_taken() may draw a preference objective, which context ranks cannot have.
 bool may_have_pairs(std::uint64_t seed) {
     return seed % 5 == 4;
 }
 
-/// Makes the tensor ranks a grid or a cube without context ranks.
+/// Makes the tensor ranks a grid or a cube.
 void draw_grid(Draw& draw, Degrees& drawn) {
     drawn.is_cube = draw.chance(0.4);
     drawn.tensor = drawn.rows = drawn.is_cube ? 2 : draw.one_of<int>({2, 2, 2, 3});
     drawn.depth = drawn.is_cube ? drawn.tensor : draw.one_of<int>({1, 1, 2});
-    drawn.context = 1;
 }
 
 /// Draws any layout of up to `max` ranks, except those of the data axis alone.
@@ -63,7 +62,7 @@ Degrees draw_degrees(Draw& draw, int max, bool has_pairs) {
         drawn.stages = draw.one_of<int>({1, 1, 2, 2, 2, 3, 3, 4, 5, 6});
         drawn.context = has_context ? draw.one_of<int>({1, 1, 1, 2, 3, 4}) : 1;
         drawn.data = draw.one_of<int>({1, 1, 1, 2, 2, 3, 4});
-        if (!has_pairs && draw.chance(0.4)) {
+        if (draw.chance(0.4)) {
             draw_grid(draw, drawn);
         }
     } while (drawn.ranks() > max || drawn.tensor * drawn.context * drawn.stages == 1);
@@ -171,10 +170,7 @@ bool draw_parallel(Draw& draw, DeckText& deck, const Shape& shape) {
     const auto drawn = chunks > 1
                            ? draw.one_of<std::string>({"interleaved", "zero_bubble_v", "zero_bubble_v_half"})
                            : draw.one_of<std::string>({"gpipe", "1f1b", "zero_bubble", "zero_bubble"});
-    const auto schedule = has_no_flush                                               ? "pipedream"
-                          : !degrees.has_grid() || !drawn.starts_with("zero_bubble") ? drawn
-                          : chunks > 1                                               ? "interleaved"
-                                                                                     : "1f1b";
+    const auto schedule = has_no_flush ? "pipedream" : drawn;
     const auto each = degrees.stages > 1 && draw.chance(0.4)
                           ? ", each: " + drawn_stages(draw, degrees.stages, chunks, layers)
                           : std::string{};
@@ -318,6 +314,9 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
     deck.set("global_batch", micro_batch * (has_one ? 1 : micro_batches) * degrees.sequence_groups());
     if (draw.chance(0.2)) {
         deck.set("only", drawn_trained_part(draw, shape));
+    } else if (draw.chance(0.2)) {
+        deck.set("lora", fmt::format("{{rank: {}, targets: [\"{}\"]}}", draw.between(1, 3),
+                                     draw.one_of<std::string>({"*", "attention.*", "mlp.*", "*.v"})));
     }
     if (degrees.stages == 1 && draw.chance(0.5)) {
         deck.set("accumulate", "by_layer");
@@ -356,8 +355,8 @@ bool fits(const spec::RunSpec& run, const Degrees& degrees) {
     const auto keys = run.model.kv_heads;
     auto parallel = run.parallel;
     parallel.context = degrees.context;
-    const bool fits_grid = !degrees.has_grid() || (divides(degrees.tensor, run.model.hidden) &&
-                                                   divides(degrees.tensor, keys) && !run.data.has_pairs);
+    const bool fits_grid =
+        !degrees.has_grid() || (divides(degrees.tensor, run.model.hidden) && divides(degrees.tensor, keys));
     parallel.context_kind = degrees.is_ring ? spec::ContextKind::ring : spec::ContextKind::ulysses;
     return degrees.ranks() <= run.parallel.ranks && fits_grid && divides(degrees.tensor, run.model.heads) &&
            layout::can_exchange_heads(run.model, parallel, degrees.tensor) &&
@@ -386,7 +385,7 @@ RandomDeck other_layout_of(const RandomDeck& deck, const std::string& nvme_folde
         degrees.stages = draw.one_of<int>({1, 1, 2, 3, 4});
         degrees.context = may_have_pairs(deck.seed) ? 1 : draw.one_of<int>({1, 1, 2, 3});
         degrees.data = draw.one_of<int>({1, 1, 2, 3});
-        if (!may_have_pairs(deck.seed) && draw.chance(0.2)) {
+        if (draw.chance(0.2)) {
             draw_grid(draw, degrees);
         }
         degrees.is_ring = degrees.context > 1 && draw.chance(0.5);

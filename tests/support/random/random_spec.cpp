@@ -373,14 +373,8 @@ spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
     auto made = spec;
     auto& parallel = made.parallel;
     const auto others = parallel.stages * parallel.data;
-    const bool is_plain = parallel.context == 1 && !made.data.has_pairs && !made.model.lora.is_on() &&
-                          (!spec::splits_backward(parallel.pipeline_schedule) ||
-                           (parallel.stages == 1 && parallel.chunks_per_stage == 1));
-    if (!is_plain || side * side * others > max_ranks) {
+    if (side * side * others > max_ranks) {
         return spec;
-    }
-    if (spec::splits_backward(parallel.pipeline_schedule)) {
-        parallel.pipeline_schedule = PipelineSchedule::one_f_one_b;
     }
     parallel.tensor = parallel.tensor_rows = side;
     parallel.tensor_mode = spec::TensorMode::two_d;
@@ -395,8 +389,12 @@ spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
     model.hidden = is_own_width ? up(model.hidden) : model.heads * model.head_dim;
     model.ffn_hidden = up(model.ffn_hidden);
     model.vocab_padded = up(model.vocab_padded);
+    if (!layout::can_exchange_heads(model, parallel, side)) {
+        return spec;
+    }
     made.train.global_batch = made.train.micro_batch * made.train.micro_batches * parallel.sequence_groups();
-    made.overlap.tensor_pieces = made.recompute.split = made.tiers.embedding_on_host = false;
+    made.overlap.tensor_pieces = made.recompute.split = false;
+    made.tiers.embedding_on_host = made.tiers.embedding_on_host && !model.tie_embeddings;
     for (auto& stage : made.stages) {
         stage.recompute.split = false;
     }
@@ -407,7 +405,7 @@ spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
 
 spec::RunSpec with_cube(const spec::RunSpec& spec, int max_ranks) {
     const int side = spec.parallel.tensor;
-    const int times = spec.parallel.data % side == 0 ? 1 : side;
+    const int times = spec.parallel.data / spec.parallel.context % side == 0 ? 1 : side;
     if (!spec.parallel.has_grid() || spec.parallel.ranks * times > max_ranks) {
         return spec;
     }

@@ -399,6 +399,37 @@ TEST(Family, TurnsTheBlocksOfACubeWithEachProduct) {
     }
 }
 
+// A has the columns of the rank's input, B the rows of its output; of a cube these are on both axes in turn.
+TEST(Family, DividesAdaptersAlongTheWidthsOfTheirProduct) {
+    auto model = gpt2_124m();
+    model.layers = 1;
+    model.vocab_padded = 50304;
+    model.lora = {.rank = 8, .alpha = 8, .targets = {"attention.q", "attention.out"}};
+    const std::int64_t h = model.hidden / 3;
+    using Box = std::vector<std::int64_t>;
+    const auto begins = [&](const TensorSplit& split) {
+        std::map<std::string, Box> found;
+        for (const auto& each : family_table(model, split).units[1].parameters) {
+            if (each.role == Role::lora_a || each.role == Role::lora_b) {
+                EXPECT_EQ(local_extents(each, 3), each.role == Role::lora_a ? (Box{8, h}) : (Box{h, 8}));
+                EXPECT_TRUE(each.gradient_is_partial) << each.name;
+                found[each.name] = local_begin(each, 3, {.rank = 1, .row = 2});
+            }
+        }
+        return found;
+    };
+    EXPECT_EQ(begins({.ranks = 3, .rows = 3}),
+              (std::map<std::string, Box>{{"layers.0.attention.q.lora_a", {0, h}},
+                                          {"layers.0.attention.q.lora_b", {h, 0}},
+                                          {"layers.0.attention.out.lora_a", {0, h}},
+                                          {"layers.0.attention.out.lora_b", {h, 0}}}));
+    EXPECT_EQ(begins({.ranks = 3, .rows = 3, .is_cube = true}),
+              (std::map<std::string, Box>{{"layers.0.attention.q.lora_a", {0, h}},
+                                          {"layers.0.attention.q.lora_b", {2 * h, 0}},
+                                          {"layers.0.attention.out.lora_a", {0, 2 * h}},
+                                          {"layers.0.attention.out.lora_b", {h, 0}}}));
+}
+
 TEST(Family, SumsGradientsOfNormsOfHeadsOverTheRanksOfACubeThatHaveThem) {
     auto model = gpt2_124m();
     model.family = "olmo2";
