@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "schedule/rows/row_parts.hpp"
+#include "schedule/tensor/collective_pieces.hpp"
+#include "schedule/tensor/head_pieces.hpp"
 
 namespace ziggurat::schedule {
 namespace {
-
-bool is_tensor_collective(const Op& op) {
-    return op.purpose == Purpose::tensor && is_collective(op.kind) && op.group >= 0;
-}
 
 bool touches(const std::vector<Operand>& operands, BufferId buffer) {
     return std::ranges::any_of(operands, [&](const Operand& operand) { return operand.buffer == buffer; });
@@ -34,7 +30,7 @@ class Cutting {
             if (const auto gather = gathers_.find(at); gather != gathers_.end()) {
                 const auto& pieces = products_.at(gather->second).pieces;
                 for (std::size_t k = 0; k < pieces.size(); ++k) {
-                    add_piece(source_[at], k, pieces[k]);
+                    program_.ops.push_back(collective_piece(source_[at], k, pieces[k], model_));
                 }
             } else if (products_.contains(at)) {
                 add_product(at);
@@ -61,36 +57,6 @@ class Cutting {
                op.row_begin == 0 && op.row_end == model_.tokens;
     }
 
-    /// Returns the rows of each block; nothing if the buffer does not have all rows, or a block is empty or
-    /// has a part of a row.
-    std::optional<std::vector<Rows>> rows_of(const Op& collective, BufferId all) const {
-        const auto row_bytes = program_.buffers[all].bytes / model_.tokens;
-        if (row_bytes == 0 || row_bytes * model_.tokens != program_.buffers[all].bytes) {
-            return {};
-        }
-        std::vector<Rows> rows;
-        for (const auto& block : collective.blocks) {
-            if (block.bytes == 0 || block.offset % row_bytes != 0 || block.bytes % row_bytes != 0) {
-                return {};
-            }
-            rows.push_back({block.offset / row_bytes, (block.offset + block.bytes) / row_bytes});
-        }
-        return rows;
-    }
-
-    /// Returns nearly equal parts of all rows; nothing if there are fewer rows than ranks.
-    std::optional<std::vector<Rows>> equal_rows() const {
-        const std::int64_t ranks = model_.tensor();
-        if (model_.tokens < ranks) {
-            return {};
-        }
-        std::vector<Rows> rows;
-        for (std::int64_t r = 0; r < ranks; ++r) {
-            rows.push_back({model_.tokens * r / ranks, model_.tokens * (r + 1) / ranks});
-        }
-        return rows;
-    }
-
     void find_gathers() {
         for (OpId at{0}; at < std::ssize(source_); ++at) {
             const auto& op = source_[at];
@@ -102,7 +68,7 @@ class Cutting {
             while (reader < std::ssize(source_) && !touches(source_[reader].reads, all)) {
                 ++reader;
             }
-            const auto rows = rows_of(op, all);
+            const auto rows = rows_of_pieces(program_, model_, op);
             if (rows && reader < std::ssize(source_) && is_product(source_[reader])) {
                 gathers_.insert({at, reader});
                 products_[reader] = {.pieces = *rows, .gather = at};
@@ -144,7 +110,7 @@ class Cutting {
 
     void add_sum(OpId product, OpId sum) {
         const auto& op = source_[sum];
-        const auto rows = op.kind == OpKind::all_reduce ? equal_rows() : rows_of(op, op.reads.front().buffer);
+        const auto rows = rows_of_pieces(program_, model_, op);
         const auto cut = products_.find(product);
         if (!rows || (cut != products_.end() && cut->second.pieces != *rows)) {
             return;
@@ -152,32 +118,6 @@ class Cutting {
         products_[product].pieces = *rows;
         products_[product].sum = sum;
         sums_.insert({sum, product});
-    }
-
-    std::string label_of(const Op& op, std::size_t piece) const {
-        return op.label + ", rows of rank " + std::to_string(piece);
-    }
-
-    /// Adds the piece of a collective that has these rows, of member `k`.
-    void add_piece(const Op& of, std::size_t k, const Rows& rows) {
-        Op op = of;
-        op.label = label_of(of, k);
-        const bool gathers = of.kind == OpKind::all_gather;
-        auto& all = gathers ? op.writes.front() : op.reads.front();
-        auto& other = gathers ? op.reads.front() : op.writes.front();
-        all = part_of_rows(all, rows, model_.tokens);
-        const auto run = all.runs.front();
-        for (auto& block : op.blocks) {
-            const auto begin = std::clamp(block.offset, run.offset, run.offset + run.bytes);
-            const auto end = std::clamp(block.offset + block.bytes, run.offset, run.offset + run.bytes);
-            block = {begin, end - begin};
-        }
-        if (of.kind == OpKind::all_reduce) {
-            other = part_of_rows(other, rows, model_.tokens);
-        } else if (static_cast<int>(k) != model_.tensor_rank) {
-            other.runs.front().bytes = 0;
-        }
-        program_.ops.push_back(std::move(op));
     }
 
     void add_product(OpId at) {
@@ -195,13 +135,13 @@ class Cutting {
         for (const auto k : order) {
             const auto& rows = product.pieces[k];
             Op op = op_of_rows(of, rows, model_.tokens);
-            op.label = label_of(of, k);
+            op.label = label_of_piece(of, k);
             if (product.gather >= 0 && k == own) {
                 read_own_rows(op, source_[product.gather]);
             }
             program_.ops.push_back(std::move(op));
             if (product.sum >= 0) {
-                add_piece(source_[product.sum], k, rows);
+                program_.ops.push_back(collective_piece(source_[product.sum], k, rows, model_));
             }
         }
     }
@@ -229,6 +169,7 @@ class Cutting {
 void tensor_pieces_pass(ProgramBuilder& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     if (spec.overlap.tensor_pieces && model.tensor() > 1 && draft.program.variant != Variant::cached) {
         Cutting{draft.program, model}.apply();
+        cut_collectives_of_head(draft.program, model);
     }
 }
 

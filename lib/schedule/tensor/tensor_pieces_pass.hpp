@@ -17,6 +17,7 @@ namespace ziggurat::schedule {
 ///
 /// The pass covers products of forward, of its recomputation, and for gradients of inputs. It leaves a sum
 /// whole if the product of a weight's gradient already hides it, and products for gradients of weights whole.
+/// Collectives next to the product with the vocabulary are cut by cut_collectives_of_head.
 /// So each element is the sum of the same terms in the same order of ranks.
 ///
 /// The collectives of the axis have the same order on all ranks; only products differ in order. Does nothing

@@ -115,6 +115,77 @@ TEST(TensorPieces, KeepTheFlopsOfAStep) {
     EXPECT_DOUBLE_EQ(flops(true), flops(false));
 }
 
+/// Returns a run whose head has three blocks of at most 1024 rows.
+spec::RunSpec with_three_blocks(bool pieces, bool sequence) {
+    auto spec = in_pieces(pieces, sequence);
+    spec.model.layers = 1;
+    spec.data.seq = spec.model.max_seq = 1100;
+    return spec;
+}
+
+bool is_block_of_head(const Op& op, Direction direction) {
+    return op.kind == OpKind::compute && op.direction == direction &&
+           op.label.find("logits") != std::string::npos && op.flops > 0;
+}
+
+TEST(TensorPieces, GatherTheHeadsInputBesideTheBlockBefore) {
+    const auto program = build_program(with_three_blocks(true, true), 1, Variant::train);
+    const std::int64_t rows = 2 * 1100 / ranks;
+    std::vector<OpId> blocks;
+    for (OpId at{0}; at < program.ops.end_id(); ++at) {
+        if (is_block_of_head(program.ops[at], Direction::forward)) {
+            blocks.push_back(at);
+        }
+    }
+    ASSERT_EQ(blocks.size(), 3U);
+    // Block 0 has rows of ranks 0 and 1, block 1 those of ranks 1 to 3.
+    for (std::size_t b = 0; b < 2; ++b) {
+        std::int64_t last = 0;
+        for (const auto wait : program.ops[blocks[b]].waits_for) {
+            const auto& op = program.ops[wait];
+            if (op.kind == OpKind::all_gather && is_cut(op)) {
+                last = std::max(last, op.writes.front().runs.front().offset);
+            }
+        }
+        const auto row_bytes = program.ops[blocks[b]].reads.front().bytes() /
+                               (program.ops[blocks[b]].row_end - program.ops[blocks[b]].row_begin);
+        EXPECT_EQ(last / row_bytes, (b == 0 ? 1 : 3) * rows);
+    }
+}
+
+TEST(TensorPieces, SumTheGradientOfTheHeadsInputAfterTheBlocksOfItsRows) {
+    for (const bool sequence : {false, true}) {
+        const auto program = build_program(with_three_blocks(true, sequence), 2, Variant::train);
+        int num_sums = 0;
+        const Op* last = nullptr;  // block of the head
+        for (const auto& op : program.ops) {
+            if (is_block_of_head(op, Direction::backward_input)) {
+                last = &op;
+            } else if (is_sum(op.kind) && is_cut(op) && op.purpose == Purpose::tensor && last != nullptr &&
+                       last->writes.front().buffer == op.reads.front().buffer) {
+                const auto row = num_sums++ * 2 * 1100 / ranks;
+                EXPECT_LE(row + 2 * 1100 / ranks, last->row_end);
+                EXPECT_GT(row + 2 * 1100 / ranks, last->row_begin);
+            }
+        }
+        EXPECT_EQ(num_sums, ranks);
+    }
+}
+
+TEST(TensorPieces, OfTheHeadAreCorrectStepsOnAllRanks) {
+    for (const bool sequence : {false, true}) {
+        const auto whole = with_three_blocks(false, sequence);
+        const auto spec = with_three_blocks(true, sequence);
+        const ExpectedResults truth{spec};
+        const auto programs = test::programs_of_all_ranks(spec);
+        EXPECT_EQ(simulate(programs, &truth, {.steps = 2, .seed = 5}).report(), "");
+        for (const auto kind : {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce}) {
+            EXPECT_EQ(tensor_collectives(programs[0], kind).bytes,
+                      tensor_collectives(build_program(whole, 0, Variant::train), kind).bytes);
+        }
+    }
+}
+
 TEST(TensorPieces, AreCorrectStepsOnAllRanks) {
     for (const std::string family : {"gpt2", "llama", "gemma2"}) {
         for (const bool sequence : {false, true}) {
