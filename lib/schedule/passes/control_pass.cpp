@@ -211,16 +211,22 @@ class ControlCopies {
         }
     }
 
+    /// True for the op that makes logits or, on a grid, for the first that reads the sum of their blocks.
     bool is_watched(const Op& op) const {
-        const bool multiplies =
-            op.kind == OpKind::compute && op.direction == Direction::forward && op.unit >= 0 &&
-            op.phase >= 0 && model_.table.units[op.unit].phases[op.phase].kind == layout::PhaseKind::logits;
-        return multiplies && program_.variant != Variant::train;
+        if (program_.variant == Variant::train || op.unit < 0 || op.phase < 0) {
+            return false;
+        }
+        if (model_.has_grid()) {
+            return op.kind == OpKind::loss && program_.find_read(op, Role::input) != nullptr;
+        }
+        return op.kind == OpKind::compute && op.direction == Direction::forward &&
+               model_.table.units[op.unit].phases[op.phase].kind == layout::PhaseKind::logits;
     }
 
-    /// Copies one row of the logits that `op` makes, for the op's columns. The row is selected at run time.
+    /// Copies one row of the logits of `op`, for the op's columns. The row is selected at run time.
     void watch(const Op& op) {
-        const auto& block = *program_.find_write(op, Role::output);
+        const auto& block =
+            model_.has_grid() ? *program_.find_read(op, Role::input) : *program_.find_write(op, Role::output);
         const std::int64_t width = model_.element_bytes;
         const std::int64_t row_bytes = block.bytes() / (op.row_end - op.row_begin);
         if (given_.watched_logits < 0) {
@@ -230,7 +236,7 @@ class ControlCopies {
             made.tier = spec::Tier::host;
             made.lifetime = Lifetime::inputs;
             made.consumer = MemoryCategory::batch;
-            made.bytes = phase.out * width;
+            made.bytes = model_.has_grid() ? row_bytes : phase.out * width;
             given_.watched_logits = program_.add_buffer(std::move(made));
         }
         auto made = copy(Engine::device_to_host, op.microbatch, op.label + " watched");

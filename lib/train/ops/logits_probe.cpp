@@ -31,9 +31,11 @@ LogitsProbe::LogitsProbe(const spec::RunSpec& spec,
                          const state::TierMemory& memory)
     : type_{spec.precision.compute},
       transform_{model::logit_transform(spec.model)},
-      first_{spec.model.vocab_padded / model.tensor() * model.tensor_rank},
+      first_{spec.model.vocab_padded / model.tensor() *
+             (model.is_cube ? model.tensor_row : model.tensor_rank)},
       is_cut_{model.tensor() > 1 || spec.parallel.stages > 1},
-      gives_{model.data_rank == 0 && program.trainer_buffers.watched_logits >= 0},
+      gives_{model.data_rank == 0 && (model.is_cube ? model.tensor_rank : model.tensor_row) == 0 &&
+             program.trainer_buffers.watched_logits >= 0},
       logits_(spec.model.vocab) {
     if (const int watched = program.trainer_buffers.watched_logits; watched >= 0) {
         row_of_host_ = memory.span<std::byte>(program.buffer(watched));

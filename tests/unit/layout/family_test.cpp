@@ -409,7 +409,8 @@ TEST(Family, DividesAdaptersAlongTheWidthsOfTheirProduct) {
     using Box = std::vector<std::int64_t>;
     const auto begins = [&](const TensorSplit& split) {
         std::map<std::string, Box> found;
-        for (const auto& each : family_table(model, split).units[1].parameters) {
+        const auto table = family_table(model, split);
+        for (const auto& each : table.units[1].parameters) {
             if (each.role == Role::lora_a || each.role == Role::lora_b) {
                 EXPECT_EQ(local_extents(each, 3), each.role == Role::lora_a ? (Box{8, h}) : (Box{h, 8}));
                 EXPECT_TRUE(each.gradient_is_partial) << each.name;

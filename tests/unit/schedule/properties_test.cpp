@@ -131,7 +131,9 @@ TEST(Programs, ThatEvaluateEndAndReadWhatWasWritten) {
         const auto spec = random_run(seed);
         const auto programs = test::programs_of_all_ranks(spec, Variant::evaluate);
         for (const auto& program : programs) {
-            EXPECT_TRUE(check_program(program).empty()) << "seed " << seed;
+            const auto findings = check_program(program);
+            ASSERT_TRUE(findings.empty())
+                << findings.front().text << ", seed " << seed << ": " << test::described(spec);
         }
         const ExpectedResults truth{spec};
         const auto result = simulate(programs, &truth, {.seed = static_cast<std::uint64_t>(seed)});
