@@ -56,6 +56,16 @@ class HeadPieces {
         return block.row_begin < rows.end && rows.begin < block.row_end;
     }
 
+    /// Returns the collective of a block's statistics, for which its losses wait; the block if it has none.
+    OpId statistics_of(OpId block, OpId next_block) const {
+        for (auto at = block + 1; at < next_block; ++at) {
+            if (is_tensor_collective(source_[at])) {
+                return at;
+            }
+        }
+        return block;
+    }
+
     void place_gather(OpId at) {
         const auto& gather = source_[at];
         const auto all = gather.writes.front().buffer;
@@ -82,7 +92,7 @@ class HeadPieces {
             if (first == blocks.begin()) {
                 before_[*first].push_back(std::move(piece));
             } else {
-                after_[*std::prev(first)].push_back(std::move(piece));
+                after_[statistics_of(*std::prev(first), *first)].push_back(std::move(piece));
             }
         }
     }
