@@ -105,7 +105,7 @@ UnitTiling tiling_of(const Unit& unit,
         }
         const auto granule = is_of_vocabulary(phase) ? vocabulary_tile_rows : tile_rows;
         const auto in = phase.kind == PhaseKind::embedding
-                            ? unit.parameters[phase.parameters.front().parameter].extents.back()
+                            ? flat.parameter(phase.parameters.front().parameter).size() / weight_rows[p]
                             : phase.in;
         for (const auto& rows : tile_runs(weight_rows[p], rules[p]->out, granule)) {
             add(p, {.phase = -1, .rows = rows, .ranges = ranges_of(unit, phase, flat, rows, in)});

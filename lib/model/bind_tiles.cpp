@@ -41,7 +41,7 @@ Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
         const Columns<T> columns{use.workspace(), dy.extent(0), width};
         const auto w = use.matrix_in<T>(Role::weight, in);
         const auto sum = use.matrix_out<float>(Role::d_input_sum, in);
-        const auto accumulate = first > 0 ? Accumulate::yes : Accumulate::no;
+        const auto accumulate = use.reads(Role::d_input_sum) ? Accumulate::yes : Accumulate::no;
         const auto dx =
             use.writes(Role::d_input) ? use.matrix_out<T>(Role::d_input, in) : TensorAddress<T, 2>{};
         return [=] {

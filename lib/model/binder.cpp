@@ -104,7 +104,8 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
             return bind_residual(binder, unit, phase, operands);
         case PhaseKind::logits:
             if (binder.spec().parallel.has_grid()) {
-                return bind_linear(binder, phase, operands);
+                return operands.op().column_end > 0 ? bind_linear_tile(binder, phase, operands)
+                                                    : bind_linear(binder, phase, operands);
             }
             if (operands.op().column_end > 0) {
                 return bind_logits_tile(binder, phase, operands);

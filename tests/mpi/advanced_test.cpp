@@ -41,6 +41,7 @@ struct Layout {
     spec::RecomputeKind recompute = spec::RecomputeKind::none;
     bool has_pairs = false;  ///< of answers, with a preference objective
     bool has_adapters = false;
+    int weight_tiles = 1;  ///< of each weight
 
     int ranks() const { return context * data * tensor * rows * depth * stages; }
     std::string text() const {
@@ -51,6 +52,7 @@ struct Layout {
                (tiles > 1 ? ", tiles " + std::to_string(tiles) : "") +
                (nodes > 1 ? ", nodes " + std::to_string(nodes) : "") + (has_pairs ? ", pairs" : "") +
                (has_adapters ? ", adapters" : "") +
+               (weight_tiles > 1 ? ", tiles of weights " + std::to_string(weight_tiles) : "") +
                (rows > 1 ? (is_cube ? ", cube" : ", grid") + std::string{" of depth "} + std::to_string(depth)
                          : "");
     }
@@ -133,6 +135,9 @@ std::vector<Layout> layouts() {
          .recompute = RecomputeKind::full,
          .has_adapters = true},
         {.tensor = 2, .rows = 2, .depth = 2, .is_cube = true, .has_adapters = true},
+        {.tensor = 2, .rows = 2, .weight_tiles = 2},
+        {.data = 2, .tensor = 2, .zero = 3, .rows = 2, .recompute = RecomputeKind::full, .weight_tiles = 2},
+        {.tensor = 2, .zero = 3, .rows = 2, .depth = 2, .is_cube = true, .weight_tiles = 2},
     };
 }
 
@@ -165,6 +170,9 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.parallel.sequence = layout.has_sequence;
     run.overlap.tensor_pieces = layout.has_pieces;
     run.tiers.sequence_tiles = layout.tiles;
+    if (layout.weight_tiles > 1) {
+        run.tiers.tiles = {{.match = "*", .in = 1, .out = layout.weight_tiles}};
+    }
     run.parallel.stages = layout.stages;
     run.parallel.ranks = run.parallel.ranks_per_node = layout.ranks();
     const int span = run.parallel.data;

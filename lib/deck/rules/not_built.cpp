@@ -33,10 +33,6 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_cube() && run.overlap.tensor_pieces;
             }},
-    Feature{"tiers.tile", "tiles together with a tensor grid", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);
-            }},
     Feature{"tiers.sequence_tiles", "MLPs in tiles with a tensor grid", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_grid() && run.tiers.sequence_tiles > 1;

@@ -1,5 +1,6 @@
 #include "plan/gpu/product_kernels.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "layout/cuda_workspaces.hpp"
@@ -40,9 +41,10 @@ std::vector<KernelUse> tile_kernels(const OpOperands& use,
                                     std::int64_t element_bytes) {
     std::vector<KernelUse> kernels;
     const auto& op = use.op();
-    // The logits of a tile are a separate matrix, so no columns are copied.
-    const bool copies = phase.kind == layout::PhaseKind::linear;
     const auto columns = use.rows() * (op.column_end - op.column_begin) * element_bytes;
+    // The logits of a tile are a separate matrix, so no columns are copied, except on a grid.
+    const bool copies = phase.kind == layout::PhaseKind::linear ||
+                        std::max(use.written(Role::output), use.read(Role::d_output)) > columns;
     if (copies && (op.direction == Direction::backward_input || op.direction == Direction::backward_weight)) {
         kernels.push_back({"take_columns", 1, 2 * columns});
     }

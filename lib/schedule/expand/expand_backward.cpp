@@ -184,7 +184,7 @@ void PhaseWriter::backward_linear(UnitId unit, int phase, int microbatch) {
 void PhaseWriter::backward_phase(UnitId unit, int phase, int microbatch) {
     const auto& described = unit_of(unit).phases[phase];
     auto& program = draft_.program;
-    if (model_.tiling(unit).cuts(phase)) {
+    if (model_.tiling(unit).cuts(phase) && !described.is_of_grid) {
         if (described.kind == PhaseKind::embedding) {
             backward_lookup_tiles(unit, phase, microbatch);
         } else {

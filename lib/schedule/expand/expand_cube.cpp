@@ -33,14 +33,20 @@ BufferId PhaseWriter::cube_head(UnitId unit, int phase, int microbatch) {
     const auto& output = described.writes.front();
     const auto& of_loss = unit_of(unit).phases[phase_of(unit_of(unit), PhaseKind::loss)].reads.front();
     const BufferId h = use_value(unit, input, microbatch, Direction::forward);
-    const BufferId summand = value_buffer(unit, output.value, output.wanted, microbatch, false);
-    auto product = compute_op(unit, phase, microbatch, Direction::forward);
-    product.reads.push_back(whole(program, h, Role::input));
-    add_parameters(product, described);
-    product.writes.push_back(whole(program, summand, Role::output));
-    add_workspace(product, workspace_bytes(described, Direction::forward));
-    add(std::move(product));
-    values_[{microbatch, unit, output.value}] = {summand, output.wanted};
+    const bool is_tiled = model_.tiling(unit).cuts(phase);
+    if (is_tiled) {
+        forward_tiles(unit, phase, microbatch);
+    } else {
+        const BufferId made = value_buffer(unit, output.value, output.wanted, microbatch, false);
+        auto product = compute_op(unit, phase, microbatch, Direction::forward);
+        product.reads.push_back(whole(program, h, Role::input));
+        add_parameters(product, described);
+        product.writes.push_back(whole(program, made, Role::output));
+        add_workspace(product, workspace_bytes(described, Direction::forward));
+        add(std::move(product));
+        values_[{microbatch, unit, output.value}] = {made, output.wanted};
+    }
+    const BufferId summand = values_.at({microbatch, unit, output.value}).buffer;
     const BufferId logits = use_value(unit, of_loss, microbatch, Direction::forward);
     for (const BufferId buffer : {summand, logits}) {
         program.buffers[buffer].consumer = MemoryCategory::logits;
@@ -53,7 +59,11 @@ BufferId PhaseWriter::cube_head(UnitId unit, int phase, int microbatch) {
     converted_[{{microbatch, unit, input.value}, input.wanted, Direction::backward}] = h;
     gradients_[{microbatch, unit, output.value}] = {logits, of_loss.wanted};
     const bool defers = std::exchange(is_deferring_, false);  // as in the head of other modes
-    backward_linear(unit, phase, microbatch);
+    if (is_tiled) {
+        backward_tiles(unit, phase, microbatch);
+    } else {
+        backward_linear(unit, phase, microbatch);
+    }
     is_deferring_ = defers;
     backward_from(unit, phase, microbatch);
     return d_input(unit, microbatch);

@@ -1,4 +1,5 @@
 #include "layout/families/activations.hpp"
+#include "schedule/adds_bias.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
 namespace ziggurat::schedule {
@@ -31,19 +32,16 @@ BufferId PhaseWriter::use_value(UnitId unit,
 
 /// Adds the parameters of a phase. Of the summands of an output, one has the bias.
 void PhaseWriter::add_summand_parameters(Op& op, const layout::Phase& phase) {
-    if (model_.tensor() > 1 && !phase.writes.empty() && layout::is_sum(phase.writes.front().wanted)) {
-        const auto axis = model_.token_axis(unit_of(op.unit).values[phase.writes.front().value]);
-        if (model_.mesh.coordinate(axis, model_.rank) != 0) {
-            add_parameters(op, phase, {Role::weight, Role::table, Role::lora_a, Role::lora_b});
-            return;
-        }
+    if (adds_bias(model_, op.unit, phase)) {
+        add_parameters(op, phase);
+    } else {
+        add_parameters(op, phase, {Role::weight, Role::table, Role::lora_a, Role::lora_b});
     }
-    add_parameters(op, phase);
 }
 
 void PhaseWriter::forward_phase(UnitId unit, int phase, int microbatch) {
     const auto& described = unit_of(unit).phases[phase];
-    if (model_.tiling(unit).cuts(phase)) {
+    if (model_.tiling(unit).cuts(phase) && !described.is_of_grid) {
         if (described.kind == PhaseKind::embedding) {
             forward_lookup_tiles(unit, phase, microbatch);
         } else {

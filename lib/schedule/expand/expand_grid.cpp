@@ -26,33 +26,49 @@ using spec::Axis;
 void PhaseWriter::grid_product(UnitId unit, int phase, int microbatch, BufferId x, BufferId y) {
     auto& program = draft_.program;
     const auto& described = unit_of(unit).phases[phase];
-    const auto block = [&](int l) { return GridBlock{unit, phase, microbatch, Direction::forward, l}; };
+    const int tiles = static_cast<int>(num_tiles(unit, phase));
+    const auto block = [&](int l, int tile = 0) {
+        return GridBlock{unit, phase, microbatch, Direction::forward, l, tile};
+    };
     const int blocks = model_.tensor();
-    std::vector<BufferId> weights{broadcast_weight(block(0), Role::weight)};
+    std::vector<BufferId> weights;
+    const auto fetch = [&](int l, int tile) {
+        weights.push_back(broadcast_weight(block(l, tile), Role::weight));
+    };
     std::vector<BufferId> summands;
-    for (int l = 0; l < blocks; ++l) {
-        if (l + 1 < blocks) {
-            weights.push_back(broadcast_weight(block(l + 1), Role::weight));
+    fetch(0, 0);
+    for (int k = 0; k < blocks * tiles; ++k) {
+        const int l = k / tiles;
+        const int tile = k % tiles;
+        if (k + 1 < blocks * tiles) {
+            fetch((k + 1) / tiles, (k + 1) % tiles);
         }
         const bool is_own = l == model_.tensor_rank;
-        summands.push_back(y);
-        if (!is_own) {
+        if (tile == 0) {
+            summands.push_back(y);
+        }
+        if (tile == 0 && !is_own) {
             auto summand = program.buffers[y];
             summand.name += " block " + std::to_string(l);
             summand.consumer = MemoryCategory::working_buffers;
             summand.fate.reset();
             summands.back() = program.add_buffer(std::move(summand));
         }
-        auto op = block_op(block(l));
+        auto op = block_op(block(l, tile));
         op.reads.push_back(whole(program, x, described.reads.front().role));
-        op.reads.push_back(whole(program, weights[l], Role::weight));
+        op.reads.push_back(whole(program, weights[k], Role::weight));
         if (is_own) {  // one summand has the bias
             add_parameters(op, described, {Role::bias});
         }
+        if (tile > 0) {
+            op.reads.push_back(
+                whole(program, summands[l], Role::output));  // keeps the columns of earlier tiles
+        }
         op.writes.push_back(whole(program, summands[l], Role::output));
-        add_workspace(op, workspace_bytes(described, Direction::forward));
+        add_workspace(op, op.column_end > 0 ? tile_workspace_bytes(op, op.row_end, described.in)
+                                            : workspace_bytes(described, Direction::forward));
         add(std::move(op));
-        if (l > 0) {
+        if (l > 0 && tile + 1 == tiles) {
             reduce_in_place(block(l - 1), Axis::tensor, l - 1, summands[l - 1], y);
         }
     }
@@ -67,8 +83,9 @@ void PhaseWriter::grid_gradients(
     UnitId unit, int phase, int microbatch, BufferId d_y, BufferId x, BufferId d_x) {
     auto& program = draft_.program;
     const auto& described = unit_of(unit).phases[phase];
-    const auto block = [&](int l, Direction direction) {
-        return GridBlock{unit, phase, microbatch, direction, l};
+    const int tiles = static_cast<int>(num_tiles(unit, phase));
+    const auto block = [&](int k, Direction direction) {
+        return GridBlock{unit, phase, microbatch, direction, k / tiles, k % tiles};
     };
     const bool is_narrow = model_.element_bytes < 4;
     const BufferId sum =
@@ -76,69 +93,83 @@ void PhaseWriter::grid_gradients(
             ? scratch_buffer("sum of " + program.buffers[d_x].name, model_.tokens * described.in * 4,
                              MemoryCategory::working_buffers, unit, microbatch)
             : d_x;
-    const auto workspace = std::max(workspaces_->linear(model_.tokens, described.in, described.out),
-                                    workspaces_->column_sum(described.out));
-    const int blocks = x >= 0 || d_x >= 0 ? model_.tensor() : 0;
+    const auto add_scratch = [&](Op& op) {
+        add_workspace(op, op.column_end > 0
+                              ? tile_workspace_bytes(op, model_.tokens, described.in)
+                              : std::max(workspaces_->linear(model_.tokens, described.in, described.out),
+                                         workspaces_->column_sum(described.out)));
+    };
+    const int parts = x >= 0 || d_x >= 0 ? model_.tensor() * tiles : 0;  // blocks, or all their tiles
     std::vector<BufferId> outputs, weights, summands;
-    const auto fetch = [&](int l) {
-        outputs.push_back(broadcast(block(l, Direction::backward), Axis::tensor, l,
-                                    whole(program, d_y, Role::input), program.buffers[d_y].bytes));
-        weights.push_back(d_x >= 0 ? broadcast_weight(block(l, Direction::backward_input), Role::weight)
+    const auto fetch = [&](int k) {
+        if (k % tiles == 0) {
+            outputs.push_back(broadcast(block(k, Direction::backward), Axis::tensor, k / tiles,
+                                        whole(program, d_y, Role::input), program.buffers[d_y].bytes));
+        }
+        weights.push_back(d_x >= 0 ? broadcast_weight(block(k, Direction::backward_input), Role::weight)
                                    : BufferId{});
     };
-    if (blocks > 0) {
+    const auto reduce_summand = [&](int k) {
+        reduce_in_place(block(k, Direction::backward_weight), Axis::tensor_row, k / tiles, summands[k],
+                        summands[k]);
+    };
+    if (parts > 0) {
         fetch(0);
     }
-    for (int l = 0; l < blocks; ++l) {
-        if (l + 1 < blocks) {
-            fetch(l + 1);
+    for (int k = 0; k < parts; ++k) {
+        if (k + 1 < parts) {
+            fetch(k + 1);
         }
         if (d_x >= 0) {
-            auto through = block_op(block(l, Direction::backward_input));
-            through.reads.push_back(whole(program, outputs[l], Role::d_output));
-            through.reads.push_back(whole(program, weights[l], Role::weight));
-            if (l > 0) {
+            auto through = block_op(block(k, Direction::backward_input));
+            through.reads.push_back(whole(program, outputs[k / tiles], Role::d_output));
+            through.reads.push_back(whole(program, weights[k], Role::weight));
+            if (k > 0) {
                 through.reads.push_back(whole(program, sum, Role::d_input_sum));
             }
             through.writes.push_back(whole(program, sum, Role::d_input_sum));
-            if (is_narrow && l + 1 == blocks) {
+            if (is_narrow && k + 1 == parts) {
                 through.writes.push_back(whole(program, d_x, Role::d_input));
             }
-            add_workspace(through, workspace);
+            add_scratch(through);
             add(std::move(through));
         }
         if (x < 0) {
             continue;
         }
-        auto weight = block_op(block(l, Direction::backward_weight));
-        summands.push_back(gradient_block(weight, block(l, Direction::backward_weight), Role::weight));
+        auto weight = block_op(block(k, Direction::backward_weight));
+        summands.push_back(gradient_block(weight, block(k, Direction::backward_weight), Role::weight));
         weight.reads.push_back(whole(program, x, Role::input));
-        weight.reads.push_back(whole(program, outputs[l], Role::d_output));
-        add_workspace(weight, workspace);
+        weight.reads.push_back(whole(program, outputs[k / tiles], Role::d_output));
+        add_scratch(weight);
         add(std::move(weight));
-        if (l > 0) {
-            reduce_in_place(block(l - 1, Direction::backward_weight), Axis::tensor_row, l - 1,
-                            summands[l - 1], summands[l - 1]);
+        if (k > 0) {
+            reduce_summand(k - 1);
         }
     }
     if (x >= 0) {
-        const auto own = model_.tensor_row;
-        reduce_in_place(block(blocks - 1, Direction::backward_weight), Axis::tensor_row, blocks - 1,
-                        summands.back(), summands.back());
-        add_block(block(own, Direction::backward_weight), Role::weight, summands[own]);
+        reduce_summand(parts - 1);
+        for (int tile = 0; tile < tiles; ++tile) {
+            const int own = model_.tensor_row * tiles + tile;
+            add_block(block(own, Direction::backward_weight), Role::weight, summands[own]);
+        }
     }
 }
 
 void PhaseWriter::grid_bias_gradient(UnitId unit, int phase, int microbatch, BufferId d_y) {
     auto& program = draft_.program;
     const auto& described = unit_of(unit).phases[phase];
-    auto bias = compute_op(unit, phase, microbatch, Direction::backward_weight);
-    if (add_gradients(bias, described, {Role::bias})) {
-        bias.flops = 0;
-        bias.label += " bias";
-        bias.reads.push_back(whole(program, d_y, Role::d_output));
-        add_workspace(bias, workspaces_->column_sum(described.out));
-        add(std::move(bias));
+    const int tiles = static_cast<int>(num_tiles(unit, phase));
+    for (int tile = 0; tile < tiles; ++tile) {
+        auto bias = compute_op(unit, phase, microbatch, Direction::backward_weight, tile);
+        if (add_gradients(bias, described, {Role::bias})) {
+            bias.flops = 0;
+            bias.label += " bias";
+            bias.reads.push_back(whole(program, d_y, Role::d_output));
+            add_workspace(bias, bias.column_end > 0 ? tile_workspace_bytes(bias, model_.tokens, described.in)
+                                                    : workspaces_->column_sum(described.out));
+            add(std::move(bias));
+        }
     }
 }
 

@@ -12,6 +12,10 @@ Operand without_bytes(BufferId buffer, Role role) {
     return {buffer, role, {{0, 0}}};
 }
 
+std::string number_of(const GridBlock& block) {
+    return std::to_string(block.number) + (block.tile > 0 ? " tile " + std::to_string(block.tile) : "");
+}
+
 }  // namespace
 
 /// Returns a collective of the row or column of this rank, in which `root` has the only block.
@@ -21,10 +25,15 @@ Op PhaseWriter::grid_op(
     op.payload = type;
     const char* name = kind == OpKind::all_gather ? " broadcast " : " reduction ";
     op.label = label_of(block.unit, block.phase, block.direction, block.microbatch) + name + "of block " +
-               std::to_string(block.number);
+               number_of(block);
     op.blocks.resize(model_.tensor());
     op.blocks[root] = {0, bytes};
     return op;
+}
+
+std::string PhaseWriter::name_of(const GridBlock& block, const char* what) const {
+    const auto& unit = unit_of(block.unit);
+    return unit.name + "." + unit.phases[block.phase].name + what + number_of(block);
 }
 
 /// Broadcasts `source`, which the root has, and returns the buffer of the copy.
@@ -32,16 +41,15 @@ BufferId PhaseWriter::broadcast(
     const GridBlock& block, Axis axis, int root, Operand source, std::int64_t bytes) {
     auto& program = draft_.program;
     const char* name = axis == Axis::tensor ? ".d_output block " : ".weight block ";
-    const auto& unit = unit_of(block.unit);
-    const BufferId copy =
-        scratch_buffer(unit.name + "." + unit.phases[block.phase].name + name + std::to_string(block.number),
-                       bytes, MemoryCategory::working_buffers, block.unit, block.microbatch);
+    const BufferId copy = scratch_buffer(name_of(block, name), bytes, MemoryCategory::working_buffers,
+                                         block.unit, block.microbatch);
     program.buffers[copy].type = spec_.precision.compute;
     put_with_table(program.buffers[copy], block.unit);
     auto op = grid_op(OpKind::all_gather, block, axis, root, bytes, spec_.precision.compute);
     const bool is_root = model_.mesh.coordinate(axis, model_.rank) == root;
     source.role = Role::input;
     ZG_ENSURES(source.bytes() == bytes);
+    op.segment = axis == Axis::tensor_row ? block_op(block).segment : -1;  // of the root's parameters
     op.reads.push_back(is_root ? std::move(source) : without_bytes(source.buffer, Role::input));
     op.writes.push_back(whole(program, copy, Role::output));
     add(std::move(op));
@@ -56,8 +64,7 @@ void PhaseWriter::put_with_table(Buffer& buffer, UnitId unit) const {
 
 /// Broadcasts a block of a phase's weight or table in the columns.
 BufferId PhaseWriter::broadcast_weight(const GridBlock& block, Role role) {
-    Op parameters;
-    parameters.unit = block.unit;
+    auto parameters = block_op(block);
     add_parameters(parameters, unit_of(block.unit).phases[block.phase], {role});
     auto& weight = parameters.reads.front();
     ZG_ENSURES(parameters.reads.size() == 1 && weight.runs.size() == 1);
@@ -82,7 +89,7 @@ void PhaseWriter::reduce_in_place(
 ///
 /// It follows the reductions of all blocks, so that all ranks list their collectives in the same order.
 void PhaseWriter::add_block(const GridBlock& block, Role role, BufferId summand) {
-    auto sum = compute_op(block.unit, block.phase, block.microbatch, block.direction);
+    auto sum = compute_op(block.unit, block.phase, block.microbatch, block.direction, block.tile);
     sum.kind = OpKind::add;
     sum.flops = 0;
     sum.label += " gradient added up";
@@ -100,8 +107,7 @@ BufferId PhaseWriter::gradient_block(Op& op, const GridBlock& block, Role role) 
     ZG_ENSURES(has_gradient && op.writes.size() == 1 && op.writes.front().runs.size() == 1);
     auto& written = op.writes.front();
     auto summand = program.buffers[written.buffer];
-    summand.name = unit_of(block.unit).name + "." + unit_of(block.unit).phases[block.phase].name +
-                   ".gradient block " + std::to_string(block.number);
+    summand.name = name_of(block, ".gradient block ");
     summand.lifetime = Lifetime::transient;
     put_with_table(summand, block.unit);
     summand.consumer = MemoryCategory::working_buffers;
@@ -117,10 +123,13 @@ BufferId PhaseWriter::gradient_block(Op& op, const GridBlock& block, Role role) 
 
 /// Returns the op of one block of a product.
 Op PhaseWriter::block_op(const GridBlock& block) const {
-    auto op = compute_op(block.unit, block.phase, block.microbatch, block.direction);
+    const auto& phase = unit_of(block.unit).phases[block.phase];
+    auto op = compute_op(block.unit, block.phase, block.microbatch, block.direction, block.tile);
+    const bool is_tile = op.column_end > 0 && phase.out > 0;
+    const double share =
+        is_tile ? static_cast<double>(op.column_end - op.column_begin) / static_cast<double>(phase.out) : 1;
     // Adapters have ops of their own.
-    op.flops = unit_of(block.unit).phases[block.phase].flops_per_token * static_cast<double>(op.row_end) /
-               model_.tensor();
+    op.flops = phase.flops_per_token * static_cast<double>(op.row_end) * share / model_.tensor();
     op.label += " block " + std::to_string(block.number);
     return op;
 }

@@ -5,35 +5,40 @@ namespace ziggurat::schedule {
 
 using spec::Axis;
 
-/// Restricts an op to one block of the rows of a table.
+/// Restricts an op to one block of the rows of a table, or to its tile of that block.
 void PhaseWriter::set_table_rows(Op& op, int block) const {
     const auto rows = spec_.model.vocab_padded / model_.tensor_rows();
-    op.column_begin = block * rows;
-    op.column_end = op.column_begin + rows;
+    const bool is_tile = op.column_end > 0;
+    op.column_begin += block * rows;
+    op.column_end = is_tile ? op.column_end + block * rows : op.column_begin + rows;
 }
 
 /// Copies the rows of all tokens from the blocks of the table, then adds positions and dropout.
 void PhaseWriter::grid_lookup(UnitId unit, int phase, int microbatch, BufferId x) {
     auto& program = draft_.program;
     const auto& described = unit_of(unit).phases[phase];
-    const auto block = [&](int l) { return GridBlock{unit, phase, microbatch, Direction::forward, l}; };
-    const int blocks = model_.tensor_rows();
+    const int tiles = static_cast<int>(num_tiles(unit, phase));
+    const auto block = [&](int k) {
+        return GridBlock{unit, phase, microbatch, Direction::forward, k / tiles, k % tiles};
+    };
+    const int parts = model_.tensor_rows() * tiles;
     std::vector<BufferId> tables{broadcast_weight(block(0), Role::table)};
-    for (int l = 0; l < blocks; ++l) {
-        if (l + 1 < blocks) {
-            tables.push_back(broadcast_weight(block(l + 1), Role::table));
+    for (int k = 0; k < parts; ++k) {
+        if (k + 1 < parts) {
+            tables.push_back(broadcast_weight(block(k + 1), Role::table));
         }
-        auto op = block_op(block(l));
-        set_table_rows(op, l);
-        op.reads.push_back(whole(program, tables[l], Role::table));
+        auto op = block_op(block(k));
+        set_table_rows(op, k / tiles);
+        op.reads.push_back(whole(program, tables[k], Role::table));
         op.reads.push_back(batch(BatchTensor::tokens, microbatch));
-        if (l > 0) {
+        if (k > 0) {
             op.reads.push_back(whole(program, x, Role::output));
         }
         op.writes.push_back(whole(program, x, Role::output));
         add(std::move(op));
     }
-    auto rest = compute_op(unit, phase, microbatch, Direction::forward);
+    const bool is_tiled = model_.tiling(unit).cuts(phase);
+    auto rest = compute_op(unit, phase, microbatch, Direction::forward, is_tiled ? tiles : 0);
     rest.label += " positions";
     add_parameters(rest, described, {Role::position_table});
     const bool drops = described.has_dropout && program.variant == Variant::train;
@@ -59,24 +64,34 @@ void PhaseWriter::grid_lookup_gradients(UnitId unit, int phase, int microbatch, 
         }
         add(std::move(op));
     };
-    const auto block = [&](int l) { return GridBlock{unit, phase, microbatch, Direction::backward, l}; };
+    const int tiles = static_cast<int>(num_tiles(unit, phase));
+    const auto block = [&](int k) {
+        return GridBlock{unit, phase, microbatch, Direction::backward, k / tiles, k % tiles};
+    };
     const auto& table = unit_of(unit).parameters[described.parameters.front().parameter];
-    const int blocks = table.is_trained ? model_.tensor_rows() : 0;
+    const int parts = table.is_trained ? model_.tensor_rows() * tiles : 0;
     std::vector<BufferId> summands;
-    for (int l = 0; l < blocks; ++l) {
-        auto op = block_op(block(l));
-        summands.push_back(gradient_block(op, block(l), Role::table));
-        set_table_rows(op, l);
+    const auto reduce_summand = [&](int k) {
+        reduce_in_place(block(k), Axis::tensor_row, k / tiles, summands[k], summands[k]);
+    };
+    for (int k = 0; k < parts; ++k) {
+        auto op = block_op(block(k));
+        summands.push_back(gradient_block(op, block(k), Role::table));
+        set_table_rows(op, k / tiles);
         finish(std::move(op), BatchTensor::tokens);
-        if (l > 0) {
-            reduce_in_place(block(l - 1), Axis::tensor_row, l - 1, summands[l - 1], summands[l - 1]);
+        if (k > 0) {
+            reduce_summand(k - 1);
         }
     }
-    if (blocks > 0) {
-        reduce_in_place(block(blocks - 1), Axis::tensor_row, blocks - 1, summands.back(), summands.back());
-        add_block(block(model_.tensor_row), Role::table, summands[model_.tensor_row]);
+    if (parts > 0) {
+        reduce_summand(parts - 1);
+        for (int tile = 0; tile < tiles; ++tile) {
+            const int own = model_.tensor_row * tiles + tile;
+            add_block(block(own), Role::table, summands[own]);
+        }
     }
-    auto rest = compute_op(unit, phase, microbatch, Direction::backward);
+    const bool is_tiled = model_.tiling(unit).cuts(phase);
+    auto rest = compute_op(unit, phase, microbatch, Direction::backward, is_tiled ? tiles : 0);
     rest.label += " positions";
     if (add_gradients(rest, described, {Role::position_table})) {
         finish(std::move(rest), BatchTensor::positions);

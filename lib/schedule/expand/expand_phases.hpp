@@ -29,6 +29,7 @@ struct GridBlock {
     int microbatch = -1;
     Direction direction = Direction::none;
     int number = 0;  ///< from 0: of the rows of the weight
+    int tile = 0;    ///< of the block, if the phase is tiled
 };
 
 /// Appends the ops of single phases and micro-batches to a draft.
@@ -160,6 +161,7 @@ class PhaseWriter {
     Op grid_op(
         OpKind kind, const GridBlock& block, spec::Axis axis, int root, std::int64_t bytes, spec::DType type);
     BufferId broadcast(const GridBlock& block, spec::Axis axis, int root, Operand source, std::int64_t bytes);
+    std::string name_of(const GridBlock& block, const char* what) const;
     void put_with_table(Buffer& buffer, UnitId unit) const;
     BufferId broadcast_weight(const GridBlock& block, Role role);
     void reduce_in_place(const GridBlock& block, spec::Axis axis, int root, BufferId summand, BufferId named);

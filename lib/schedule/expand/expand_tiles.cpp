@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "schedule/adds_bias.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
 namespace ziggurat::schedule {
@@ -19,8 +20,7 @@ void PhaseWriter::forward_tiles(UnitId unit, int phase, int microbatch) {
     const BufferId x = use_value(unit, input, microbatch, Direction::forward);
     const int y = value_buffer(unit, output.value, output.wanted, microbatch, is_kept(unit, output.value));
     values_[{microbatch, unit, output.value}] = {y, output.wanted};
-    // One rank of the sum adds the bias.
-    const bool has_bias = output.wanted != layout::Placement::partial || model_.tensor_rank == 0;
+    const bool has_bias = adds_bias(model_, unit, described);
     for (std::size_t t = 0; t < num_tiles(unit, phase); ++t) {
         auto op = compute_op(unit, phase, microbatch, Direction::forward, t);
         op.reads.push_back(whole(program, x, input.role));
@@ -95,11 +95,12 @@ void PhaseWriter::backward_tiles(UnitId unit, int phase, int microbatch) {
     const BufferId d_x =
         passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : BufferId{};
     const bool is_narrow = model_.element_bytes < 4;
-    const auto rows = model_.tokens;
-    const BufferId sum = passes_on && is_narrow
-                             ? scratch_buffer("sum of " + program.buffers[d_x].name, rows * described.in * 4,
-                                              MemoryCategory::working_buffers, unit, microbatch)
-                             : d_x;
+    const auto num_rows = rows(described.writes.front().wanted);
+    const BufferId sum =
+        passes_on && is_narrow
+            ? scratch_buffer("sum of " + program.buffers[d_x].name, num_rows * described.in * 4,
+                             MemoryCategory::working_buffers, unit, microbatch)
+            : d_x;
     const auto tiles = num_tiles(unit, phase);
     for (std::size_t t = 0; t < tiles; ++t) {
         if (passes_on) {
@@ -113,12 +114,12 @@ void PhaseWriter::backward_tiles(UnitId unit, int phase, int microbatch) {
             if (is_narrow && t + 1 == tiles) {
                 through.writes.push_back(whole(program, d_x, Role::d_input));
             }
-            add_workspace(through, tile_workspace_bytes(through, rows, described.in));
+            add_workspace(through, tile_workspace_bytes(through, num_rows, described.in));
             add(std::move(through));
         }
         auto weight = compute_op(unit, phase, microbatch, Direction::backward_weight, t);
         if (add_gradients(weight, described)) {
-            const auto workspace = tile_workspace_bytes(weight, rows, described.in);
+            const auto workspace = tile_workspace_bytes(weight, num_rows, described.in);
             add_weight_product(std::move(weight), x, d_y, workspace);
         }
     }

@@ -31,7 +31,7 @@ class GridVolumes {
         std::int64_t bytes = 0;
         for (int p = 0; p < std::ssize(phases); ++p) {
             const bool is_redone = found != again_.end() && found->second.phases[p];
-            bytes += (is_redone ? 2 : 1) * forward(unit, phases[p]);
+            bytes += (is_redone ? 2 : 1) * forward(unit, p);
             bytes += model_.runs_backward(unit, p) ? backward(unit, p) : 0;
         }
         return bytes;
@@ -41,7 +41,22 @@ class GridVolumes {
     /// Returns the bytes of one broadcast or reduction for each block.
     std::int64_t series(std::int64_t block) const { return blocks_ * without_own_part(block, blocks_); }
 
-    std::int64_t weight_elements(const Phase& phase) const { return phase.in * phase.out; }
+    /// Returns the bytes of the series of a weight's or table's blocks, or of the tiles of all blocks.
+    std::int64_t weight_series(UnitId unit, int number, std::int64_t element_bytes) const {
+        const auto& phase = model_.table.units[unit].phases[number];
+        const bool is_table = phase.kind == PhaseKind::embedding;
+        const auto elements = is_table ? table_elements(unit, phase) : phase.in * phase.out;
+        const auto& tiling = model_.tiling(unit);
+        if (!tiling.cuts(number)) {
+            return series(elements * element_bytes);
+        }
+        const auto rows = is_table ? layout::local_extents(weight(unit, phase), blocks_).front() : phase.out;
+        std::int64_t bytes = 0;
+        for (const int segment : tiling.of_phase[number]) {
+            bytes += series(tiling.segments[segment].rows.size() * (elements / rows) * element_bytes);
+        }
+        return bytes;
+    }
     std::int64_t output_bytes(const Phase& phase) const {
         return model_.tokens * phase.out * model_.element_bytes;
     }
@@ -104,7 +119,8 @@ class GridVolumes {
         return bytes;
     }
 
-    std::int64_t forward(UnitId unit, const Phase& phase) const {
+    std::int64_t forward(UnitId unit, int number) const {
+        const auto& phase = model_.table.units[unit].phases[number];
         switch (phase.kind) {
             case PhaseKind::linear:
             case PhaseKind::logits:
@@ -112,10 +128,10 @@ class GridVolumes {
                 if (!phase.is_of_grid) {
                     return cube_forward(unit, phase);
                 }
-                return series(weight_elements(phase) * model_.element_bytes) + series(output_bytes(phase)) +
+                return weight_series(unit, number, model_.element_bytes) + series(output_bytes(phase)) +
                        inner_bytes(phase);
             case PhaseKind::embedding:
-                return series(table_elements(unit, phase) * model_.element_bytes);
+                return weight_series(unit, number, model_.element_bytes);
             case PhaseKind::row_sums:
             case PhaseKind::square_sum:
                 return sums_bytes(unit, phase);
@@ -137,17 +153,16 @@ class GridVolumes {
                 }
                 const bool trains = weight(unit, phase).is_trained;
                 const bool passes_on = model_.passes_gradient_on(unit, number);
-                const auto elements = weight_elements(phase);
                 const bool defers = defers_ && phase.kind == PhaseKind::linear;
                 const int of_output = defers                ? (trains ? 1 : 0) + (passes_on ? 1 : 0)
                                       : trains || passes_on ? 1
                                                             : 0;
                 return of_output * series(output_bytes(phase)) +
-                       (passes_on ? series(elements * model_.element_bytes) : 0) +
-                       (trains ? series(elements * 4) : 0) + 2 * inner_bytes(phase);
+                       (passes_on ? weight_series(unit, number, model_.element_bytes) : 0) +
+                       (trains ? weight_series(unit, number, 4) : 0) + 2 * inner_bytes(phase);
             }
             case PhaseKind::embedding:
-                return weight(unit, phase).is_trained ? series(table_elements(unit, phase) * 4) : 0;
+                return weight(unit, phase).is_trained ? weight_series(unit, number, 4) : 0;
             case PhaseKind::row_sums:
             case PhaseKind::square_sum:
                 return sums_bytes(unit, phase);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "schedule/adds_bias.hpp"
 #include "schedule/volumes/recompute_inputs.hpp"
 
 namespace ziggurat::schedule {
@@ -50,13 +51,12 @@ class Asking {
     }
 
     std::int64_t of_phase(UnitId unit, int number, const layout::Phase& phase) const {
-        const bool adds_to_sum = !phase.writes.empty() && model_.tensor() > 1 &&
-                                 phase.writes.front().wanted == layout::Placement::partial;
-        const bool asks_for_weights_alone = adds_to_sum && model_.tensor_rank > 0;
+        const bool asks_for_weights_alone = !adds_bias(model_, unit, phase);
         const auto forward =
             size_of(unit, phase, [&](Role role) { return is_weight(role) || !asks_for_weights_alone; });
         if (phase.kind == PhaseKind::logits) {
-            return 2 * forward;
+            const bool is_again = !model_.has_grid() || model_.passes_gradient_on(unit, number);
+            return (is_again ? 2 : 1) * forward;
         }
         const auto redone = again_.find(unit);
         const bool is_redone = redone != again_.end() && redone->second.phases[number];

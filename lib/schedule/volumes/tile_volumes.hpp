@@ -24,9 +24,10 @@ namespace ziggurat::schedule {
 ///
 /// The spans are those of volumes_by_formula, and T are the trained elements. Forward reads all parameters of
 /// its phases, and recomputation those of the recomputed phases. Backward reads the gains of norms and the
-/// weights whose input has a gradient. The product with the vocabulary reads its tiles two times. Only the
-/// first tensor rank reads the table of positions and the biases of products that are summed over the tensor
-/// axis. The other volumes are 0: publication does not depend on tiles.
+/// weights whose input has a gradient. The product with the vocabulary reads its tiles two times; on a grid,
+/// one time unless its input has a gradient. Only the first tensor rank reads the table of positions and the
+/// biases of products that are summed over the tensor axis. The other volumes are 0: publication does not
+/// depend on tiles.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.1.3.
 Volumes tile_volumes_of_axis(const spec::RunSpec& spec, const ModelLayout& model);

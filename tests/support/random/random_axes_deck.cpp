@@ -225,14 +225,12 @@ void draw_state(Draw& draw, DeckText& deck, const Shape& shape, const std::strin
         }
         deck.set("chunk", 256 * draw.between(1, 30));
     }
-    if (degrees.has_grid()) {
-        // It has neither tiles nor pieces.
-    } else if (draw.chance(0.25)) {
+    if (draw.chance(0.25)) {
         deck.set("tile",
                  fmt::format("[{{match: \"{}\", out: {}}}]",
                              draw.one_of<std::string>({"*", "mlp.*", "attention.*", "head", "mlp.down"}),
                              draw.between(2, 4)));
-    } else if (draw.chance(0.3)) {
+    } else if (!degrees.has_grid() && draw.chance(0.3)) {
         deck.set("sequence_tiles", draw.between(2, 5));
     }
     deck.section("tiers");

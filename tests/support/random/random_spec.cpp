@@ -399,7 +399,6 @@ spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
         stage.recompute.split = false;
     }
     made.tiers.sequence_tiles = 1;
-    made.tiers.tiles.clear();
     return made;
 }
 
