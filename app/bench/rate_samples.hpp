@@ -14,6 +14,7 @@ class RateSamples {
   public:
     static constexpr int min = 2;           ///< minimum number; the first touch memory and wake the processor
     static constexpr int max = 100;         ///< maximum number; more do not improve the result
+    static constexpr int steady = 10;       ///< number in a row without a faster one, at which sampling stops
     static constexpr double enough = 0.98;  ///< share of the known rate at which sampling stops
 
     /// \param work        work of a sample, such as its FLOP
@@ -23,14 +24,18 @@ class RateSamples {
         : work_{work}, known_rate_{known_rate}, timeout_s_{timeout_s} {}
 
     /// Returns false if the known rate has been reached, or the time or number of samples is used up.
+    ///
+    /// Without a known rate, also if samples no longer improve. Below a known rate that does not count:
+    /// another process may compute.
     bool wants_more() const noexcept {
-        return count_ < min ||
-               (count_ < max && spent_s_ < timeout_s_ && (known_rate_ <= 0 || best() < enough * known_rate_));
+        const bool can_improve = known_rate_ > 0 ? best() < enough * known_rate_ : since_best_ < steady;
+        return count_ < min || (count_ < max && spent_s_ < timeout_s_ && can_improve);
     }
 
     void add(double seconds) noexcept {
         ++count_;
         spent_s_ += seconds;
+        since_best_ = seconds < faster * min_s_ ? 0 : since_best_ + 1;
         min_s_ = std::min(min_s_, std::max(seconds, shortest_s));
     }
 
@@ -39,9 +44,11 @@ class RateSamples {
 
   private:
     static constexpr double shortest_s = 1e-9;  ///< resolution of the clock
+    static constexpr double faster = 0.99;      ///< share of the shortest time below which a sample is faster
 
     double work_, known_rate_, timeout_s_;
     int count_ = 0;
+    int since_best_ = 0;
     double spent_s_ = 0;
     double min_s_ = std::numeric_limits<double>::infinity();
 };

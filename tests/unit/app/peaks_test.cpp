@@ -34,6 +34,28 @@ TEST(RateSamples, EndWhenTimeIsOver) {
 
 TEST(RateSamples, EndWhenThereAreMany) {
     RateSamples samples{100, 0, 1};
+    double seconds = 1e-3;
+    for (int i = 0; i < RateSamples::max; ++i) {
+        EXPECT_TRUE(samples.wants_more()) << i;
+        samples.add(seconds);
+        seconds *= 0.95;
+    }
+    EXPECT_FALSE(samples.wants_more());
+}
+
+TEST(RateSamples, EndWhenTheyNoLongerImprove) {
+    RateSamples samples{100, 0, 1};
+    samples.add(1.2e-6);
+    samples.add(1e-6);
+    for (int i = 0; i < RateSamples::steady; ++i) {
+        EXPECT_TRUE(samples.wants_more()) << i;
+        samples.add(0.995e-6);
+    }
+    EXPECT_FALSE(samples.wants_more());
+}
+
+TEST(RateSamples, DoNotEndBelowTheKnownRate) {
+    RateSamples samples{100, 1e9, 1};
     for (int i = 0; i < RateSamples::max; ++i) {
         EXPECT_TRUE(samples.wants_more()) << i;
         samples.add(1e-6);
