@@ -238,6 +238,7 @@ long_tier() {
   echo "ZIGGURAT_SEED=$ZIGGURAT_SEED repeats what is drawn"
   jobs=$(nproc) # kills at random instants want a machine of their own
   export ZIGGURAT_KILLS=100 ZIGGURAT_PAIRS=100 ZIGGURAT_DAMAGES=500 ZIGGURAT_TIERS=full ZIGGURAT_FOLDERS=2000
+  export ZIGGURAT_CASES=all
   stage 'release: counted tests, at length' run_tests release -L counted || true
   if stage 'emulated GPUs: build' scripts/build.sh emulated cuda_tests long_cuda_tests; then
     stage 'emulated GPUs: tests' run_tests emulated -L cuda || true
