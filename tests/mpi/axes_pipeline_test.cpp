@@ -126,11 +126,11 @@ TEST_P(Pipelines, TrainAsOneRankDoes) {
         SCOPED_TRACE(layout.text());
         const auto spread = model(layout.stages * layout.chunks + layout.stages - 1);
         auto ours = run_of(spread, layout);
-        ours.train.steps = 20;
+        ours.train.steps = 8;
         const auto key = std::tuple{spread.layers, ours.train.global_batch};
         if (!alone.contains(key)) {
             auto run = run_of(spread, {});
-            run.train.steps = 20;
+            run.train.steps = 8;
             run.train.global_batch = run.train.micro_batch = ours.train.global_batch;
             alone[key] = test::train_tiny(run, test::world().in(myself), Keep::tensors);
         }

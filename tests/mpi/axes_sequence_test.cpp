@@ -56,7 +56,7 @@ class AxesSequence : public ::testing::TestWithParam<std::string> {};
 TEST_P(AxesSequence, TrainsAsOneRankDoes) {
     const int ranks = test::world().size();
     const comm::Communicator myself = test::world().group().split(test::world().rank());
-    const auto alone = train(run_of(GetParam(), {}, 4, 20), test::world().in(myself));
+    const auto alone = train(run_of(GetParam(), {}, 4, 8), test::world().in(myself));
 
     for (const auto& layout : {Layout{.tensor = 2}, Layout{.tensor = 3}, Layout{.tensor = 2, .data = 2},
                                Layout{.tensor = 2, .stages = 2}, Layout{.tensor = 6},
@@ -65,7 +65,7 @@ TEST_P(AxesSequence, TrainsAsOneRankDoes) {
             continue;
         }
         SCOPED_TRACE(layout.text());
-        auto run = run_of(GetParam(), layout, 2, 20);
+        auto run = run_of(GetParam(), layout, 2, 8);
         run.parallel.sequence = true;
         run.sharding.optimizer = layout.data;
         test::expect_class_b(train(run, test::world()), alone);

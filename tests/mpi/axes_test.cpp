@@ -48,7 +48,7 @@ spec::RunSpec run_of(const std::string& family,
     run.parallel.tensor = layout.tensor;
     run.parallel.stages = layout.stages;
     run.parallel.ranks = run.parallel.ranks_per_node = layout.ranks();
-    run.train.steps = 20;
+    run.train.steps = 8;
     return run;
 }
 

@@ -1,4 +1,4 @@
-/// Class B of the data axis: gradients of the first step and weights after 20 steps, against one rank.
+/// Class B of the data axis: gradients of the first step and weights after 8 steps, against one rank.
 ///
 /// Every rank also trains the whole global batch alone, with other micro-batches, and compares.
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ constexpr std::int64_t samples_of(int ranks) {
 }
 
 TinyOutcome train(spec::RunSpec run, const comm::Context& group) {
-    run.train.steps = 20;
+    run.train.steps = 8;
     return test::train_tiny(run, group, Keep::tensors);
 }
 

@@ -34,12 +34,19 @@ struct SquaredGap {
 /// Numerics: in double; a NaN or unequal sizes give an infinite difference.
 inline SquaredGap squared_gap(std::span<const float> ours, std::span<const float> oracle) {
     SquaredGap gap;
-    for (std::size_t i = 0; i < oracle.size(); ++i) {
-        const double difference = i < ours.size() ? double(ours[i]) - double(oracle[i]) : HUGE_VAL;
-        gap.difference += std::isnan(difference) ? HUGE_VAL : difference * difference;
-        gap.oracle += double(oracle[i]) * double(oracle[i]);
+    // Pointers: tests are compiled without optimisation, and this loop is a tenth of some.
+    const float* const mine = ours.data();
+    const float* const theirs = oracle.data();
+    const std::size_t size = oracle.size();
+    const std::size_t both = std::min(ours.size(), size);
+    for (std::size_t i = 0; i < both; ++i) {
+        const double difference = double(mine[i]) - double(theirs[i]);
+        gap.difference += difference * difference;
     }
-    if (ours.size() > oracle.size()) {
+    for (std::size_t i = 0; i < size; ++i) {
+        gap.oracle += double(theirs[i]) * double(theirs[i]);
+    }
+    if (ours.size() != size || std::isnan(gap.difference)) {
         gap.difference = HUGE_VAL;
     }
     return gap;
