@@ -32,7 +32,7 @@ case $tier$half in
 esac
 [ $# -le 2 ] || { usage >&2; exit 2; }
 
-jobs=$((2 * $(nproc))) # of tests: many wait most of their time
+jobs=$((3 * $(nproc))) # of tests: many wait most of their time, for launchers and disks
 most_tidied=60          # sources, which take ten seconds each
 if [ "$(id -u)" = 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
