@@ -193,6 +193,27 @@ TEST_P(Advanced, LayoutsTrainAsOneRankDoes) {
     EXPECT_GT(tried, 0);
 }
 
+// Columns of 18 channels: one group of four channels, which dropout draws together, is in both.
+TEST(AdvancedDropout, ColumnsOfAGridShareAGroupOfChannels) {
+    const auto& world = test::world();
+    if (world.size() != 4) {
+        GTEST_SKIP() << "the grid has 4 ranks";
+    }
+    auto run = test::tiny_run("gpt2", 2, 2, 2);
+    ASSERT_EQ(run.model.hidden / 2 % 4, 2);
+    ASSERT_GT(run.model.dropout, 0);
+    run.parallel.tensor = run.parallel.tensor_rows = 2;
+    run.parallel.data = run.sharding.sum_group = 1;
+    run.parallel.ranks = run.parallel.ranks_per_node = 4;
+    const auto myself = world.group().split(world.rank());
+    const auto ours = test::train_tiny(run, world, Keep::tensors);
+    if (world.rank() == 0) {
+        test::expect_class_b(
+            ours, test::train_tiny(test::tiny_run("gpt2", 1, 4, 2), world.in(myself), Keep::tensors));
+    }
+    comm::barrier(world);
+}
+
 INSTANTIATE_TEST_SUITE_P(Families,
                          Advanced,
                          ::testing::Values("gpt2", "llama", "gemma2", "olmo2"),
