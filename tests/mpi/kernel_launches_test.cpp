@@ -234,6 +234,19 @@ TEST_P(KernelLaunchesOfAxes, OnAGrid) {
     expect_planned(4);
 }
 
+TEST_P(KernelLaunchesOfAxes, OnACube) {
+    run = test::tiny_run(GetParam(), 4, 2, 2);
+    run.model.heads = run.model.kv_heads = 4;
+    run.model.hidden = 24;
+    run.parallel.tensor = run.parallel.tensor_rows = run.parallel.tensor_depth = 2;
+    run.parallel.tensor_mode = spec::TensorMode::three_d;
+    run.parallel.data = run.sharding.sum_group = 2;
+    run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = 2;
+    run.parallel.ranks = run.parallel.ranks_per_node = 8;
+    run.model.rotary_fraction = run.model.rotary_fraction < 1 ? 4.0 / 6 : 1;
+    expect_planned(8);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Families,
     KernelLaunches,

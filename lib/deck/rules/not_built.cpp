@@ -17,10 +17,6 @@ constexpr auto everywhere = Missing::everywhere;
 
 /// Missing features. When a feature is implemented, remove its line; nothing else changes.
 constexpr std::array features = {
-    Feature{"parallel.tensor.mode", "a cube of tensor ranks on GPUs", in_training,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_cube() && run.tiers.device == spec::DeviceKind::cuda;
-            }},
     // The kernels for GPUs draw the dropout of four channels together.
     Feature{"model.dropout", "dropout on GPUs if a column of the tensor grid has no multiple of 4 channels",
             in_training,

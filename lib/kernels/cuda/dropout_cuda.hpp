@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/element/dropout.hpp"
@@ -9,6 +10,12 @@
 namespace ziggurat::kernels::cuda {
 
 /// Dropout factors of the channels of a call's rows, as defined in kernels/element/dropout.hpp.
+///
+/// Four channels are drawn together. If the call's first channel is not a multiple of 4, a pack begins inside
+/// such a group, which takes more registers.
+///
+/// \tparam is_shifted  true if the call's first channel may not be a multiple of 4
+template <bool is_shifted = false>
 class DropoutPacks {
   public:
     __device__ explicit DropoutPacks(const DropoutView& dropout) : mask_{dropout}, dropout_{dropout} {}
@@ -34,12 +41,25 @@ class DropoutPacks {
 
     /// Writes the factors of channels first to first + pack - 1.
     ///
-    /// \pre drops(), and `first` and the call's first channel are multiples of 4
+    /// \pre drops()
     __device__ void factors(const Place& row, std::int64_t first, float (&to)[pack]) const {
-        const auto group_of_first = static_cast<std::uint32_t>((dropout_.first_channel + first) / 4);
+        constexpr int groups = pack / 4;
+        const auto channel = dropout_.first_channel + first;
+        const auto group_of_first = static_cast<std::uint32_t>(channel / 4);
 #pragma unroll
-        for (int group = 0; group < pack / 4; ++group) {
+        for (int group = 0; group < groups; ++group) {
             mask_.factors(group_of_first + group, row.position, row.sample, to + 4 * group);
+        }
+        if constexpr (is_shifted) {
+            float last[4];
+            mask_.factors(group_of_first + groups, row.position, row.sample, last);
+            const auto skipped = static_cast<int>(channel % 4);
+            if ((skipped & 1) != 0) {
+                shift<1>(to, last);
+            }
+            if ((skipped & 2) != 0) {
+                shift<2>(to, last);
+            }
         }
     }
     __device__ void factors(std::int64_t row, std::int64_t first, float (&to)[pack]) const {
@@ -47,8 +67,31 @@ class DropoutPacks {
     }
 
   private:
+    /// Moves the factors of `to`, followed by `last`, to the front. All indices are constants.
+    template <int channels>
+    __device__ static void shift(float (&to)[pack], float (&last)[4]) {
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            to[i] = i + channels < pack ? to[i + channels] : last[i + channels - pack];
+        }
+#pragma unroll
+        for (int i = 0; i + channels < 4; ++i) {
+            last[i] = last[i + channels];
+        }
+    }
+
     DropoutMask mask_;
     const DropoutView& dropout_;
 };
+
+/// Calls `launch` with the argument of DropoutPacks for this dropout, as std::bool_constant.
+template <class Launch>
+void launch_with_packs(const DropoutView& dropout, const Launch& launch) {
+    if (dropout.first_channel % 4 == 0) {
+        launch(std::false_type{});
+    } else {
+        launch(std::true_type{});
+    }
+}
 
 }  // namespace ziggurat::kernels::cuda

@@ -58,7 +58,7 @@ __device__ void scale_rounded(float factor, float (&values)[pack]) {
 }
 
 /// Computes to = (to, or the token's scaled table row) + the position's table row, then dropout.
-template <class T>
+template <bool is_shifted, class T>
 __global__ void __launch_bounds__(256) look_up(Looked of,
                                                // nullptr: `to` already holds the token's row
                                                const std::int32_t* tokens,
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(256) look_up(Looked of,
             value[i] = float(sum);
         }
     }
-    const DropoutPacks dropped{dropout};
+    const DropoutPacks<is_shifted> dropped{dropout};
     if (dropped.drops()) {
         float factor[pack];
         dropped.factors(part.row, part.begin, factor);
@@ -156,10 +156,13 @@ void scatter_add(const device::Stream& stream,
     }
     const auto rows = d_table.extent(0);
     const ScatterGrid grid{rows, width};
-    launch_grid(stream, "embedding_backward",
-                {grid.blocks(rows), ScatterGrid::threads, static_cast<int>(sizeof(ScatterMemory))},
-                scatter_rows<T>, AskedRows{indices.data, d_out.extent(0), first, rows}, grid, width,
-                are_rows_aligned(width, d_out.data, d_table.data), d_out.data, dropout, scale, d_table.data);
+    launch_with_packs(dropout, [&](auto is_shifted) {
+        launch_grid(stream, "embedding_backward",
+                    {grid.blocks(rows), ScatterGrid::threads, static_cast<int>(sizeof(ScatterMemory))},
+                    scatter_rows<is_shifted, T>, AskedRows{indices.data, d_out.extent(0), first, rows}, grid,
+                    width, are_rows_aligned(width, d_out.data, d_table.data), d_out.data, dropout, scale,
+                    d_table.data);
+    });
 }
 
 }  // namespace
@@ -177,9 +180,11 @@ void embedding_forward(const device::Stream& stream,
                        float table_factor) {
     const auto width = out.extent(1);
     const Looked of{out.extent(0), width, are_rows_aligned(width, table.data, position_table.data, out.data)};
-    launch_grid(stream, "embedding_forward", a_thread_each_pack(of.rows, width), look_up<T>, of, tokens.data,
-                part_of(table, first, vocab), positions.data,
-                part_of(position_table, 0, position_table.extent(0)), dropout, table_factor, out.data);
+    launch_with_packs(dropout, [&](auto is_shifted) {
+        launch_grid(stream, "embedding_forward", a_thread_each_pack(of.rows, width), look_up<is_shifted, T>,
+                    of, tokens.data, part_of(table, first, vocab), positions.data,
+                    part_of(position_table, 0, position_table.extent(0)), dropout, table_factor, out.data);
+    });
 }
 
 template <class T>
@@ -224,9 +229,12 @@ void embedding_positions_forward(const device::Stream& stream,
                                  TensorRef<T, 2> out) {
     const auto width = out.extent(1);
     const Looked of{out.extent(0), width, are_rows_aligned(width, position_table.data, out.data)};
-    launch_grid(stream, "embedding_positions_forward", a_thread_each_pack(of.rows, width), look_up<T>, of,
-                static_cast<const std::int32_t*>(nullptr), TablePart<T>{}, positions.data,
-                part_of(position_table, 0, position_table.extent(0)), dropout, 1.0F, out.data);
+    launch_with_packs(dropout, [&](auto is_shifted) {
+        launch_grid(stream, "embedding_positions_forward", a_thread_each_pack(of.rows, width),
+                    look_up<is_shifted, T>, of, static_cast<const std::int32_t*>(nullptr), TablePart<T>{},
+                    positions.data, part_of(position_table, 0, position_table.extent(0)), dropout, 1.0F,
+                    out.data);
+    });
 }
 
 template <class T>

@@ -9,7 +9,7 @@ namespace {
 
 using tensor::TensorRef;
 
-template <class T>
+template <bool is_shifted, class T>
 __global__ void __launch_bounds__(256) add_branch(DropoutView dropout,
                                                   std::int64_t rows,
                                                   std::int64_t width,
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(256) add_branch(DropoutView dropout,
     if (part.row >= rows) {
         return;
     }
-    const DropoutPacks dropped{dropout};
+    const DropoutPacks<is_shifted> dropped{dropout};
     const auto at = part.row * width + part.begin;
     float a[pack], b[pack];
     load_some(x + at, part.count, is_aligned, a);
@@ -43,14 +43,14 @@ __global__ void __launch_bounds__(256) add_branch(DropoutView dropout,
     store_some(y + at, part.count, is_aligned, a);
 }
 
-template <class T>
+template <bool is_shifted, class T>
 __global__ void __launch_bounds__(256)
     drop(DropoutView dropout, std::int64_t rows, std::int64_t width, bool is_aligned, const T* from, T* to) {
     const auto part = row_pack(width);
     if (part.row >= rows) {
         return;
     }
-    const DropoutPacks dropped{dropout};
+    const DropoutPacks<is_shifted> dropped{dropout};
     const auto at = part.row * width + part.begin;
     float value[pack];
     load_some(from + at, part.count, is_aligned, value);
@@ -81,8 +81,11 @@ void residual_forward(const device::Stream& stream,
                       TensorRef<T, 2> y) {
     const auto rows = x.extent(0);
     const auto width = x.extent(1);
-    launch_grid(stream, "residual_forward", a_thread_each_pack(rows, width), add_branch<T>, dropout, rows,
-                width, are_rows_aligned(width, x.data, branch.data, y.data), x.data, branch.data, y.data);
+    launch_with_packs(dropout, [&](auto is_shifted) {
+        launch_grid(stream, "residual_forward", a_thread_each_pack(rows, width), add_branch<is_shifted, T>,
+                    dropout, rows, width, are_rows_aligned(width, x.data, branch.data, y.data), x.data,
+                    branch.data, y.data);
+    });
 }
 
 template <class T>
@@ -92,8 +95,10 @@ void dropout_backward(const device::Stream& stream,
                       TensorRef<T, 2> dx) {
     const auto rows = dy.extent(0);
     const auto width = dy.extent(1);
-    launch_grid(stream, "dropout_backward", a_thread_each_pack(rows, width), drop<T>, dropout, rows, width,
-                are_rows_aligned(width, dy.data, dx.data), dy.data, dx.data);
+    launch_with_packs(dropout, [&](auto is_shifted) {
+        launch_grid(stream, "dropout_backward", a_thread_each_pack(rows, width), drop<is_shifted, T>, dropout,
+                    rows, width, are_rows_aligned(width, dy.data, dx.data), dy.data, dx.data);
+    });
 }
 
 ZG_REGISTER_CUDA_KERNEL(residual_forward<float>);

@@ -152,15 +152,15 @@ __device__ inline void sort_keys(ScatterMemory& memory, int count) {
 }
 
 /// Adds the gradients of keys [begin, end), in order.
-template <class T>
+template <bool is_shifted, class T>
 __device__ inline void add_gradients(const ScatterPart<T>& of,
-                                     const DropoutPacks& dropped,
+                                     const DropoutPacks<is_shifted>& dropped,
                                      std::int64_t window,
                                      const std::uint32_t* keys,
                                      int begin,
                                      int end,
                                      float (&total)[pack]) {
-    constexpr int in_flight = sizeof(T) == 2 ? 4 : 2;  // loads of a thread
+    constexpr int in_flight = is_shifted ? 1 : sizeof(T) == 2 ? 4 : 2;  // loads of a thread
     for (int first = begin; first < end; first += in_flight) {
         RawPack<T> raw[in_flight];
         int token[in_flight];  // in the window
@@ -206,9 +206,9 @@ __device__ inline int end_of_range(const ScatterMemory& memory, int begin, int e
 }
 
 /// Adds the short ranges, each by one warp, and lists the long ones.
-template <class T>
+template <bool is_shifted, class T>
 __device__ inline void add_short_ranges(const ScatterPart<T>& of,
-                                        const DropoutPacks& dropped,
+                                        const DropoutPacks<is_shifted>& dropped,
                                         std::int64_t window,
                                         int count,
                                         ScatterMemory& memory) {
@@ -253,9 +253,9 @@ __device__ inline void add_short_ranges(const ScatterPart<T>& of,
 }
 
 /// Adds the long ranges, each by all warps. All threads of the block must call it.
-template <class T>
+template <bool is_shifted, class T>
 __device__ inline void add_long_ranges(const ScatterPart<T>& of,
-                                       const DropoutPacks& dropped,
+                                       const DropoutPacks<is_shifted>& dropped,
                                        std::int64_t window,
                                        ScatterMemory& memory) {
     constexpr int warps = ScatterGrid::warps;
@@ -289,7 +289,7 @@ __device__ inline void add_long_ranges(const ScatterPart<T>& of,
 }
 
 /// Adds d_out * scale * dropout to the selected rows of d_table; see ScatterGrid.
-template <class T>
+template <bool is_shifted, class T>
 __global__ void __launch_bounds__(ScatterGrid::threads, 1) scatter_rows(AskedRows asked,
                                                                         ScatterGrid grid,
                                                                         std::int64_t width,
@@ -311,7 +311,7 @@ __global__ void __launch_bounds__(ScatterGrid::threads, 1) scatter_rows(AskedRow
                             .d_out = d_out,
                             .scale = scale,
                             .d_table = d_table};
-    const DropoutPacks dropped{dropout};
+    const DropoutPacks<is_shifted> dropped{dropout};
     for (std::int64_t window = 0; window < asked.count; window += ScatterGrid::window) {
         if (threadIdx.x == 0) {
             memory.num_keys = 0;

@@ -39,6 +39,7 @@ void residual_layer_norm_forward(const device::Stream& stream,
     ZG_EXPECTS(gain.extent(0) == x.extent(1) && bias.extent(0) == x.extent(1));
     ZG_EXPECTS(mean.extent(0) == x.extent(0) && inv_std.extent(0) == x.extent(0));
     check_dropout(dropout, x.extent(0));
+    ZG_EXPECTS(dropout.first_channel == 0);  // a norm has whole rows
     launch<residual_layer_norm_forward<T>>(stream, x, branch, dropout, gain, bias, epsilon, x_out, y, mean,
                                            inv_std);
 }

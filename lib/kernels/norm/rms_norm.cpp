@@ -37,6 +37,7 @@ void residual_rms_norm_forward(const device::Stream& stream,
     ZG_EXPECTS(gain.extent(0) == x.extent(1));
     ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
     check_dropout(dropout, x.extent(0));
+    ZG_EXPECTS(dropout.first_channel == 0);  // a norm has whole rows
     launch<residual_rms_norm_forward<T>>(stream, x, branch, dropout, gain, gain_offset, epsilon, x_out, y,
                                          inv_rms);
 }

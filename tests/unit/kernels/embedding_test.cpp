@@ -194,6 +194,39 @@ TYPED_TEST(Embedding, ByTilesOfTheTableHasTheBitsOfTheWhole) {
     }
 }
 
+TYPED_TEST(Embedding, DropsByTheChannelsOfTheModelIfOtherRanksHaveTheRestOfARow) {
+    constexpr std::int64_t width = 37;
+    Data<TypeParam> whole{width};
+    whole.forward(whole.dropout(0.3f));
+    whole.backward(test_stream(), whole.dropout(0.3f), Accumulate::yes, Accumulate::no);
+    for (const std::int64_t first : {4, 6, 17}) {
+        const auto columns = [&](const auto& values) {
+            auto part = values;
+            part.clear();
+            for (std::int64_t i = 0; i < std::ssize(values); ++i) {
+                if (i % width >= first) {
+                    part.push_back(values[static_cast<std::size_t>(i)]);
+                }
+            }
+            return part;
+        };
+        const Data<TypeParam> original{width};
+        Data<TypeParam> part{width - first};
+        part.table = columns(original.table);
+        part.position_table = columns(original.position_table);
+        part.d_out = columns(original.d_out);
+        part.d_table = columns(original.d_table);
+        auto dropout = part.dropout(0.3f);
+        dropout.first_channel = first;
+        part.forward(dropout);
+        part.backward(test_stream(), dropout, Accumulate::yes, Accumulate::no);
+
+        EXPECT_TRUE(same_bits(part.out, columns(whole.out))) << first;
+        EXPECT_TRUE(same_bits(part.d_table, columns(whole.d_table))) << first;
+        EXPECT_TRUE(same_bits(part.d_position_table, columns(whole.d_position_table))) << first;
+    }
+}
+
 TYPED_TEST(Embedding, BackwardAddsToTheTables) {
     for (const std::int64_t width : {1, 37, 129, 300}) {
         Data<TypeParam> data{width};

@@ -196,6 +196,23 @@ TEST(Dropout, GoesByTheRowOfTheBatchWhereASliceBeginsInsideASequence) {
         same_bits(slice, std::vector<float>(whole.begin() + begin * width, whole.begin() + end * width)));
 }
 
+TEST(Dropout, GoesByTheChannelOfTheModelIfOtherRanksHaveTheRestOfARow) {
+    constexpr std::int64_t width = 37;
+    const auto whole = factors<float>(for_samples(a_tenth), 3, width);
+    for (const std::int64_t first : {3, 4, 5, 18}) {
+        auto dropout = for_samples(a_tenth);
+        dropout.first_channel = first;
+        const auto part = width - first;
+        const auto got = factors<float>(dropout, 3, part);
+
+        for (std::int64_t i = 0; i < std::ssize(got); ++i) {
+            const auto same = i / part * width + first + i % part;
+            ASSERT_EQ(got[static_cast<std::size_t>(i)], whole[static_cast<std::size_t>(same)])
+                << first << ", " << i;
+        }
+    }
+}
+
 TEST(Dropout, IsRefusedForRowsBeyondTheSamples) {
     auto dropout = for_samples(a_tenth);
     dropout.first_row = 2 * sequence + 1;

@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(max_norm_threads) normalize_rows(NormRows<T> o
         static_cast<std::int64_t>(blockIdx.x) * (static_cast<int>(blockDim.x) / threads) + me.group;
     const int width = row < of.rows ? of.width : 0;  // threads without a row only take part in the sums
     const auto at = row * of.width;
-    const DropoutPacks dropped{of.dropout};
+    const DropoutPacks<> dropped{of.dropout};
     const auto element_position = dropped.element_position(row < of.rows ? row : 0);
 
     RawPack<T> raw_x[packs], raw_branch[packs];
