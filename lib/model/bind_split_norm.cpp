@@ -1,5 +1,8 @@
 /// Norms of rows of which each rank of a tensor group has a part; ranks sum between their two phases.
+#include <utility>
+
 #include "kernels/norm/split_norm.hpp"
+#include "kernels/residual.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -15,6 +18,19 @@ std::int64_t num_sums(const layout::Unit& unit, const layout::ValueUse& sums) {
     return unit.values[sums.value].width;
 }
 
+/// Returns the kernel, after a copy of the gradient to which it adds if the sum is written to another buffer.
+template <class T>
+Kernel adds_to_gradient(Binder<T>& binder, Operands& use, TensorAddress<T, 2> dx, Kernel kernel) {
+    if (!use.sums_apart(Role::d_input)) {
+        return kernel;
+    }
+    return [kernel = std::move(kernel), stream = binder.stream(),
+            before = use.matrix_in<T>(Role::d_input, binder.stream_width()), dx] {
+        kernels::dropout_backward<T>(stream, before, {}, dx);  // without dropout, a copy
+        kernel();
+    };
+}
+
 }  // namespace
 
 template <class T>
@@ -24,10 +40,10 @@ Kernel bind_row_sums(Binder<T>& binder, const layout::Unit& unit, const layout::
     const auto count = num_sums(unit, phase.writes.front());
     const auto x = use.matrix_in<T>(Role::input, part);
     if (use.op().direction == Direction::backward) {
-        return [=, d_sums = use.matrix_in<float>(Role::d_output, count),
-                dx = use.matrix_out<T>(Role::d_input, part)] {
+        const auto dx = use.matrix_out<T>(Role::d_input, part);
+        return adds_to_gradient(binder, use, dx, [=, d_sums = use.matrix_in<float>(Role::d_output, count)] {
             kernels::row_sums_backward<T>(stream, x, d_sums, dx);
-        };
+        });
     }
     return [=, sums = use.matrix_out<float>(Role::output, count)] { kernels::row_sums<T>(stream, x, sums); };
 }
@@ -50,13 +66,15 @@ Kernel bind_split_norm(Binder<T>& binder,
         const auto d_sums = use.writes(Role::d_square_sums)
                                 ? use.matrix_out<float>(Role::d_square_sums, count)
                                 : TensorAddress<float, 2>{};
-        return [=, dy = use.matrix_in<T>(Role::d_output, part), dx = use.matrix_out<T>(Role::d_input, part),
-                add_to_dx = use.reads(Role::d_input) ? Accumulate::yes : Accumulate::no,
-                d_gain = use.gradient(Role::d_gain), d_bias = use.gradient(Role::d_bias),
-                accumulate = use.accumulate(), workspace = use.workspace()] {
+        const auto dx = use.matrix_out<T>(Role::d_input, part);
+        Kernel kernel = [=, dy = use.matrix_in<T>(Role::d_output, part),
+                         add_to_dx = use.reads(Role::d_input) ? Accumulate::yes : Accumulate::no,
+                         d_gain = use.gradient(Role::d_gain), d_bias = use.gradient(Role::d_bias),
+                         accumulate = use.accumulate(), workspace = use.workspace()] {
             kernels::split_norm_backward<T>(stream, norm, x, dy, sums, gain, dx, add_to_dx, d_sums, d_gain,
                                             d_bias, accumulate, workspace);
         };
+        return adds_to_gradient(binder, use, dx, std::move(kernel));
     }
     const auto bias = use.reads(Role::bias) ? use.in<T>(Role::bias) : VectorAddress<const T>{};
     return [=, y = use.matrix_out<T>(Role::output, part)] {

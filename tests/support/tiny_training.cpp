@@ -60,10 +60,12 @@ void fill(const train::BatchSlot& slot,
 void fill_tokens(const train::BatchSlot& slot,
                  const spec::RunSpec& run,
                  std::int64_t first_sample,
+                 int context_rank,
                  std::int64_t step) {
+    const auto rows = layout::context_rows(run.parallel, context_rank, run.data.seq);
     for (std::int64_t i = 0; i < std::ssize(slot.tokens); ++i) {
-        const auto sample = first_sample + i / run.data.seq;
-        const auto position = i % run.data.seq;
+        const auto sample = first_sample + i / rows.size;
+        const auto position = rows.position(i % rows.size);
         slot.tokens[i] = token(run, sample, position, step);
         if (layout::family_of(run.model).positions == layout::Positions::learned) {
             slot.positions[i] = static_cast<std::int32_t>(position - document_start(run, sample, position));
@@ -179,7 +181,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     const auto fill_slot = [&](const train::BatchSlot& slot, std::int64_t first, std::int64_t step) {
         fill(slot, run, model.turned_group * of_group + first, model.context_rank, step);
         if (model.is_cube) {
-            fill_tokens(slot, run, model.sequence_group * of_group + first, step);
+            fill_tokens(slot, run, model.sequence_group * of_group + first, model.context_rank, step);
         }
     };
     TinyOutcome outcome;

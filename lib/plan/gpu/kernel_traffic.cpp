@@ -48,16 +48,18 @@ Kernels norm_kernels(const OpOperands& use, PhaseKind kind, layout::NormKind nor
 
 /// Kernels of a norm whose rows are divided over ranks: sums of a part of each row, and its norm.
 Kernels split_norm_kernels(const OpOperands& use, PhaseKind kind) {
-    if (kind == PhaseKind::row_sums) {
-        return {{is_forward(use.op()) ? "row_sums" : "row_sums_backward", 1, use.all_but()}};
-    }
+    const bool sums = kind == PhaseKind::row_sums;
     if (is_forward(use.op())) {
-        return {{"split_norm_forward", 1, use.all_but()}};
+        return {{sums ? "row_sums" : "split_norm_forward", 1, use.all_but()}};
     }
-    Kernels kernels{{"split_norm_backward", 1, use.all_but({Role::d_gain, Role::d_bias})}};
+    Kernels kernels{
+        {sums ? "row_sums_backward" : "split_norm_backward", 1, use.all_but({Role::d_gain, Role::d_bias})}};
     if (use.writes(Role::d_gain) || use.writes(Role::d_bias)) {
         kernels.push_back(
             {"sums of columns", 1, use.stored_or_added(Role::d_gain) + use.stored_or_added(Role::d_bias)});
+    }
+    if (use.sums_apart(Role::d_input)) {
+        kernels.push_back({"dropout_backward", 1, 2 * use.written(Role::d_input)});
     }
     return kernels;
 }
