@@ -18,7 +18,7 @@ std::int64_t num_sums(const layout::Unit& unit, const layout::ValueUse& sums) {
     return unit.values[sums.value].width;
 }
 
-/// Returns the kernel, after a copy of the gradient to which it adds if the sum is written to another buffer.
+/// Returns the kernel, which begins with a copy of the gradient if its sum has another buffer.
 template <class T>
 Kernel adds_to_gradient(Binder<T>& binder, Operands& use, TensorAddress<T, 2> dx, Kernel kernel) {
     if (!use.sums_apart(Role::d_input)) {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "spec/weight_versions.hpp"
+
 namespace ziggurat::schedule {
 namespace {
 
@@ -14,21 +16,29 @@ int period_of(const Rotation& rotation) {
     return num_slots / std::gcd(num_slots, rotation.shift);
 }
 
+/// True for the broadcast of a block in a grid of tensor ranks.
+bool has_one_block(const Op& op) {
+    return std::ranges::count_if(op.blocks, [](const auto& block) { return block.bytes > 0; }) == 1;
+}
+
 }  // namespace
 
 int period_of(const Program& program, const Op& op) {
-    // Other members may gather from a stash in their home on the device, which moves on.
-    const bool may_gather_stashes = op.purpose == Purpose::parameters && op.direction == Direction::backward;
     int period = 1;
     for (const auto& rotation : program.rotations) {
         const auto is_named = [&](const Operand& operand) {
             return std::ranges::find(rotation.slots, operand.buffer) != rotation.slots.end();
         };
-        const bool has_stashes = program.buffers[rotation.slots.front()].consumer == MemoryCategory::stashes;
-        if ((may_gather_stashes && has_stashes) || std::ranges::any_of(op.reads, is_named) ||
-            std::ranges::any_of(op.writes, is_named)) {
+        if (std::ranges::any_of(op.reads, is_named) || std::ranges::any_of(op.writes, is_named)) {
             period = std::lcm(period, period_of(rotation));
         }
+    }
+    // Other members may gather from a stash in their home on the device, which moves on.
+    const bool gathers_parameters = op.purpose == Purpose::parameters || has_one_block(op);
+    if (program.has_no_flush() && op.kind == OpKind::all_gather && gathers_parameters &&
+        op.direction != Direction::forward) {
+        const spec::WeightVersions versions{program.ahead, program.microbatches_of_step()};
+        period = std::lcm(period, std::max(1, static_cast<int>(versions.stashes())));
     }
     return period;
 }

@@ -5,10 +5,10 @@
 
 namespace ziggurat::spec {
 
-/// True if stage s of S has the virtual stages s and 2S - 1 - s: there and back again (zero_bubble_v and
-/// zero_bubble_v_half).
+/// True if stage s of S has the virtual stages s and 2S - 1 - s: there and back again.
 ///
-/// Stage 0 then has both ends of the model. Otherwise stage s has s, s + S, s + 2S and so on.
+/// Schedules zero_bubble_v and zero_bubble_v_half do so. Stage 0 then has both ends of the model. Otherwise
+/// stage s has s, s + S, s + 2S and so on.
 ///
 /// Source: Qi et al., "Pipeline Parallelism with Controllable Memory", 2024, section 3.
 constexpr bool turns_back(PipelineSchedule schedule, int chunks) {

@@ -207,7 +207,7 @@ TEST(Pipedream, TrainsTheSameWithTensorAndDataRanks) {
     }
 }
 
-/// Checks losses and norms beside those of 1F1B. With constant weights, all versions are equal.
+/// Compares losses and norms with those of 1F1B. With constant weights, all versions are equal.
 void expect_those_of_1f1b(RunSpec run, const std::string& what) {
     run.optimizer.lr = 0;
     const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing);

@@ -63,26 +63,26 @@ class WeightsLast : public Preference {
     Kind kind_;
 };
 
-/// Runs the slot that is first in an order in which each micro-batch is one interval after the one before.
+/// Runs the slot that is first in an order in which micro-batches follow each other by one interval.
 class Periodic : public Preference {
   public:
     /// Times between slots of one micro-batch.
-    struct Pace {
+    struct Offsets {
         int there, back;                 ///< from one stage to the next, in forward and in backward
         std::array<int, 3> after_turns;  ///< from one chunk to the next one on the same stage
     };
 
-    Periodic(int stages, const Pace& pace) {
-        const int there = pace.there * (stages - 1);
-        const int back = pace.back * (stages - 1);
-        const int second = there + pace.after_turns[0];
-        const int third = second + back + pace.after_turns[1];
-        const int fourth = third + there + pace.after_turns[2];
+    Periodic(int stages, const Offsets& offsets) {
+        const int there = offsets.there * (stages - 1);
+        const int back = offsets.back * (stages - 1);
+        const int second = there + offsets.after_turns[0];
+        const int third = second + back + offsets.after_turns[1];
+        const int fourth = third + there + offsets.after_turns[2];
         for (int stage = 0; stage < stages; ++stage) {
             const int to_last = stages - 1 - stage;
             StageTimes times;
-            times.forward = {pace.there * stage, second + pace.back * to_last};
-            times.backward = {fourth + pace.back * to_last, third + pace.there * stage};
+            times.forward = {offsets.there * stage, second + offsets.back * to_last};
+            times.backward = {fourth + offsets.back * to_last, third + offsets.there * stage};
             std::vector<int> taken{times.forward[0] % interval, times.forward[1] % interval,
                                    times.backward[0] % interval, times.backward[1] % interval};
             for (const int chunk : {1, 0}) {
@@ -251,9 +251,9 @@ std::vector<std::unique_ptr<Preference>> preferences(int stages, VMemory memory)
         }
     } else {
         // The best of all paces up to 5, for up to 12 stages.
-        for (const auto& pace : {Periodic::Pace{2, 4, {1, 1, 1}}, Periodic::Pace{2, 1, {5, 1, 1}},
-                                 Periodic::Pace{2, 1, {4, 1, 2}}}) {
-            found.push_back(std::make_unique<Periodic>(stages, pace));
+        for (const auto& offsets : {Periodic::Offsets{2, 4, {1, 1, 1}}, Periodic::Offsets{2, 1, {5, 1, 1}},
+                                    Periodic::Offsets{2, 1, {4, 1, 2}}}) {
+            found.push_back(std::make_unique<Periodic>(stages, offsets));
         }
     }
     return found;

@@ -88,10 +88,13 @@ class Transfers {
   private:
     /// Makes an empty operand of a collective name the buffer of the other operand, which is on the device.
     ///
-    /// Values in flight keep their names: they have the same period on all members (period_of).
+    /// Values in flight keep their names, because they have the same period on all members (period_of).
+    /// Stashes may be at home in any tier, and period_of does not need their names.
     void name_empty_operands() {
         const auto is_empty = [this](const Operand& operand) {
-            return operand.bytes() == 0 && buffer(operand.buffer).lifetime != Lifetime::in_flight;
+            const auto& of = buffer(operand.buffer);
+            return operand.bytes() == 0 &&
+                   (of.lifetime != Lifetime::in_flight || of.consumer == MemoryCategory::stashes);
         };
         for (auto& op : program_.ops) {
             if (!reads_own_block(op.kind) && !writes_own_block(op.kind)) {

@@ -56,7 +56,7 @@ class HeadPieces {
         return block.row_begin < rows.end && rows.begin < block.row_end;
     }
 
-    /// Returns the collective of a block's statistics, for which its losses wait; the block if it has none.
+    /// Returns the collective of a block's statistics, for which its losses wait; else the block.
     OpId statistics_of(OpId block, OpId next_block) const {
         for (auto at = block + 1; at < next_block; ++at) {
             if (is_tensor_collective(source_[at])) {

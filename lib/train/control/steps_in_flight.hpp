@@ -48,7 +48,7 @@ class StepsInFlight {
     /// True if the outcomes of all steps are known too, so that the state can be saved.
     bool is_between_steps() const { return steps_.empty() && is_drained(); }
 
-    /// Returns the requests to handle after a step that ended; the others wait until the pipeline is drained.
+    /// Returns the requests to handle after a step that ended; others wait for a drained pipeline.
     ///
     /// \param agreed  requests of all ranks in the outcome of the step
     /// \param step    that ended

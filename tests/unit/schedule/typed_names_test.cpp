@@ -90,6 +90,8 @@ TEST(TypedNames, AreAllInUse) {
     on_gpus.precision.compute = spec::DType::bf16;
     used.add(build_program(on_gpus, 0, Variant::train));
     used.add(build_program(test::pipedream_spec(2, 2), 0, Variant::train));
+    const auto adapters_on_a_grid = test::with_grid(test::random_spec(3, {.lora = true}), 2, 64);
+    used.add(build_program(adapters_on_a_grid, 0, Variant::train));
 
     EXPECT_EQ(unused(used.kinds), Texts{});
     EXPECT_EQ(unused(used.directions), Texts{});

@@ -22,7 +22,7 @@ void run_one(StepsInFlight& steps) {
 }
 
 TEST(StepsInFlight, EndAtOnceWithAFlush) {
-    const spec::RunSpec run;
+    const auto run = pipedream(1, 1);
     const schedule::PipelineFill fill{};
     StepsInFlight steps{run, fill, 5};
     run_one(steps);
