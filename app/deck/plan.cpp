@@ -122,8 +122,7 @@ void print_text(const PlanOptions& options,
 }
 
 deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
-    return {.for_plan = true,
-            .needs_data = false,
+    return {.needs_data = false,
             .read_tokenizer = read_tokenizer_once(),
             .read_source = [&sizes](const auto& data, const auto& source,
                                     const auto& key) { return sizes.read(data, source, key); },

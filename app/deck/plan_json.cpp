@@ -198,7 +198,6 @@ std::string plan_as_json(const PlanAnswer& answer, const plan::Watch& watch) {
         json["batch"] = batch_json(run, answer.epochs);
         json["layout"] = layout_json(run);
         json["depths"] = text_or_null(answer.loaded->depths);
-        json["not_implemented"] = text_or_null(answer.loaded->only_planned);
         json["memory"] = memory_json(memory);
         json["processes"] = processes_json(memory, run);
         json["bandwidths"] = bandwidths_json(memory);

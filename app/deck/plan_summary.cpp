@@ -64,11 +64,8 @@ std::string plan_summary(const deck::LoadedDeck& loaded,
     const auto& run = loaded.run;
     return machine_line(run, loaded.machine) + summary(run, epochs) +
            (loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths)) +
-           planned(run, loaded.machine) +
-           (loaded.only_planned.empty()
-                ? ""
-                : fmt::format("training  not implemented: {}; planning only\n", loaded.only_planned)) +
-           memory.table + memory.process + memory.infinity + program_line(run, watch) +
+           planned(run, loaded.machine) + memory.table + memory.process + memory.infinity +
+           program_line(run, watch) +
            "more      --program: ops of a rank per step, by unit and lane; --program --all: every op; "
            "--nodes, --ranks, --machine: other sizes and machines\n";
 }

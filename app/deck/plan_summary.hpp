@@ -14,8 +14,8 @@ bool is_long_program(const spec::RunSpec& run);
 
 /// Returns the summary of a plan.
 ///
-/// It has machine, model, layout, time, settings that are not implemented, memory with its verdict, number
-/// of ops of rank 0, and the options that show more.
+/// It has machine, model, layout, time, memory with its verdict, number of ops of rank 0, and the options
+/// that show more.
 ///
 /// \param loaded  deck without errors, loaded for a plan
 /// \param watch   called for each program that is built

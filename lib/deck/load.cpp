@@ -114,7 +114,7 @@ LoadedDeck load_all(const std::string& text,
         check_record(resolution);
     } else {
         check(resolution);
-        loaded.only_planned = refuse_not_built(resolution);
+        refuse_not_built(resolution);
     }
     if (loaded.ok()) {
         resolve_auto_stages(resolution);

@@ -64,7 +64,6 @@ struct LoadOptions {
     std::vector<int> node_of_rank = {};             ///< as started; empty: consecutive ranks
     int threads = 0;                                ///< per rank; 0: an equal share of the node's cores
     std::optional<spec::MachineSpec> machine = {};  ///< nullopt: this machine
-    bool for_plan = false;                          ///< accepts features that can be planned but not run
     /// If true, missing token files and checkpoints are errors; else notes (a plan does not read them).
     bool needs_data = true;
     /// True if the calling program supplies sources of the format own (train::RunContext::open_source).

@@ -54,7 +54,7 @@ std::map<std::string, AttentionShape> shapes_of_decks() {
                 continue;
             }
             const auto text = text_of(entry.path());
-            deck::LoadOptions options{.has_nccl = true, .for_plan = true, .needs_data = false};
+            deck::LoadOptions options{.has_nccl = true, .needs_data = false};
             options.environment = [](const std::string& name) {
                 return name == "ZIGGURAT_NVME" ? std::optional{fs::temp_directory_path().string()}
                                                : std::nullopt;

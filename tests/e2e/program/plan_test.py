@@ -87,19 +87,6 @@ def says_epochs_and_what_it_is_not_built_for(place):
                "nothing is said of GPUs where there are none")
 
 
-def plans_what_cannot_be_trained(place):
-    narrow = ["deck.yaml", "parallel.tensor={degree: 4, mode: 2d}", "model.hidden=36", "model.dropout=0.1"]
-    expect("not implemented" not in place.says(0, "plan", *narrow, "--machine", "./four.yaml"), "cores train with the grid")
-    on_gpus = [*narrow, "--ranks", "8", "--machine", str(MACHINES / "dgx-h100.yaml")]
-    said = place.says(0, "plan", *on_gpus)
-    missing = "dropout on GPUs if a column of the tensor grid has no multiple of 4 channels"
-    line = f"training  not implemented: {missing} (model.dropout); planning only\n"
-    expect(line in said and "FITS" in said and "estimated: a step takes" in said, "memory, time and what is missing", said)
-    refused = place.says(2, "check", *on_gpus)
-    expect(f"{missing} is not implemented" in refused and "`ziggurat plan` shows its memory" in refused,
-           "check refuses and names plan", refused)
-
-
 def knows_how_large_the_job_is(place):
     four = ["--machine", "./four.yaml"]
     for words, ranks, per_node in ((four, 4, 4),
@@ -389,7 +376,6 @@ def main():
         place = Place(chosen.binary, chosen.without_gpus, pathlib.Path(folder))
         says_all_in_short(place)
         says_epochs_and_what_it_is_not_built_for(place)
-        plans_what_cannot_be_trained(place)
         knows_how_large_the_job_is(place)
         searches_for_layouts(place)
         gives_as_json_all_that_it_prints(place)

@@ -332,7 +332,7 @@ TEST(Fuzz, EveryDeckGetsAVerdict) {
     int accepted = 0;
     for (int i = 0; i < count; ++i) {
         const std::string deck = mutator.next();
-        LoadOptions options{.ranks = mutator.below(9), .machine = machine, .for_plan = mutator.below(2) == 0};
+        LoadOptions options{.ranks = mutator.below(9), .machine = machine};
         std::vector<std::string> overrides;
         if (mutator.below(5) == 0) {
             overrides.push_back(mutator.override_text());

@@ -352,7 +352,6 @@ LoadedDeck load(const Overrides& overrides, int ranks) {
     options.ranks = ranks;
     options.has_nccl = true;
     options.threads = 1;
-    options.for_plan = true;
     options.needs_data = false;
     options.machine = spec::MachineSpec{.name = "given",
                                         .has_device = true,

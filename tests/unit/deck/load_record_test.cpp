@@ -28,7 +28,7 @@ TEST_F(Load, WritesADeckThatLoadsToTheSameRun) {
         "tiers: {home: {optimizer: {device: 5%, host: rest}}, device: 3GiB, host: {budget: 33%}}\n",
         "train: {tokens: 12k, global_batch: 12, micro_batch: 3}\nschedule: {warmup: 900 tokens}\n",
     };
-    const LoadOptions options{.ranks = 4, .machine = machine_, .for_plan = true};
+    const LoadOptions options{.ranks = 4, .machine = machine_};
     for (std::string deck : decks) {
         // A section of `deck` replaces that of the base.
         std::string text;

@@ -64,10 +64,8 @@ TEST_F(Load, ResolvesEveryAuto) {
 }
 
 TEST_F(Load, TakesAsFewRanksAsTheDeckNeeds) {
-    LoadOptions plan{.for_plan = true};
-
-    EXPECT_EQ(run("parallel: {tensor: 2, pipeline: 2}\n", {}, plan).parallel.ranks, 4);
-    EXPECT_EQ(run("parallel: {tensor: 2, data: 3}\n", {}, plan).parallel.ranks, 6);
+    EXPECT_EQ(run("parallel: {tensor: 2, pipeline: 2}\n", {}, LoadOptions{}).parallel.ranks, 4);
+    EXPECT_EQ(run("parallel: {tensor: 2, data: 3}\n", {}, LoadOptions{}).parallel.ranks, 6);
 }
 
 TEST_F(Load, ReadsWhatIsShort) {
@@ -77,7 +75,7 @@ TEST_F(Load, ReadsWhatIsShort) {
         "schedule: linear\n"
         "tiers: {device: 1GiB}\n"
         "parallel: {tensor: 2, context: {degree: 2, kind: ring}, pipeline: 2}\n",
-        {}, {.ranks = 8, .for_plan = true});
+        {}, {.ranks = 8});
 
     EXPECT_EQ(run.optimizer.clip_norm, 2.5);
     EXPECT_EQ(run.recompute.kind, spec::RecomputeKind::full);
@@ -89,7 +87,7 @@ TEST_F(Load, ReadsWhatIsShort) {
 }
 
 TEST_F(Load, TurnsStagesIntoSpans) {
-    const LoadOptions plan{.ranks = 4, .for_plan = true};
+    const LoadOptions plan{.ranks = 4};
     const auto spans = [&](const std::string& sharding) {
         const spec::Sharding found =
             run("sharding: " + sharding + "\n", {"train.global_batch=8"}, plan).sharding;
@@ -102,26 +100,6 @@ TEST_F(Load, TurnsStagesIntoSpans) {
     EXPECT_EQ(spans("{zero: 3}"), (std::vector{4, 4, 4}));
     EXPECT_EQ(spans("{parameters: 2, gradients: 2, optimizer: all}"), (std::vector{2, 2, 4}));
     EXPECT_EQ(spans("{optimizer: node}"), (std::vector{1, 1, 4}));
-}
-
-TEST_F(Load, TakesForAPlanWhatItCannotTrainYet) {
-    const std::string deck = "parallel: {tensor: {degree: 4, mode: 2d}}\n";
-    const std::vector<std::string> narrow{"model.hidden=36", "model.dropout=0.1"};
-
-    EXPECT_TRUE(load_base(deck, narrow, {.ranks = 4}).ok()) << "the host's cores train with it";
-    machine_.has_device = true;
-    machine_.device_bytes = 8LL << 30;
-    const auto refused = load_base(deck, narrow, {.ranks = 4});
-    const std::string missing =
-        "dropout on GPUs if a column of the tensor grid has no multiple of 4 channels";
-    EXPECT_NE(refused.found.print().find(missing + " is not implemented"), std::string::npos)
-        << refused.found.print();
-    const auto planned = load_base(deck, narrow, {.ranks = 4, .for_plan = true});
-    EXPECT_TRUE(planned.ok());
-    EXPECT_EQ(planned.only_planned, missing + " (model.dropout)");
-    EXPECT_TRUE(load_base(deck, {"model.dropout=0.1"}, {.ranks = 4}).ok()) << "GPUs train with 16 channels";
-    EXPECT_EQ(load_base("", {}, {.ranks = 2, .for_plan = true}).only_planned, "");
-    EXPECT_FALSE(load_base("compression: {gradients: tagc}\n", {}, {.ranks = 2, .for_plan = true}).ok());
 }
 
 TEST_F(Load, LetsTheLastOverrideWin) {
