@@ -2,7 +2,7 @@
 """Runs four stages whose layers all take as long, and prints what stages wait for each other as a share of what one
 computes, as traced, beside the theory.
 
-  perf/bubble.py [--schedules gpipe,1f1b,zero_bubble,zero_bubble_v,interleaved,pipedream]
+  perf/bubble.py [--schedules gpipe,1f1b,zero_bubble,zero_bubble_v,zero_bubble_v_half,interleaved,pipedream]
 
 Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", 2021,
 section 2.2: (p - 1) / m with p stages and m micro-batches, (p - 1) / (v m) with v chunks a stage. Qi et al., "Zero Bubble
@@ -34,6 +34,9 @@ SCHEDULES = {  # the divisor of the bubble, and the deck's keys
     "zero_bubble": (3, {"parallel.pipeline.schedule": "zero_bubble"}),
     "zero_bubble_v": (6, {"parallel.pipeline.schedule": "zero_bubble_v",
                           "parallel.pipeline.each": "[" + ", ".join(["{layers: [1, 1]}"] * STAGES) + "]"}),
+    # Of 7 slots of a chunk, where 1F1B waits for 18 (unit/schedule/pipeline_order).
+    "zero_bubble_v_half": (18 / 7, {"parallel.pipeline.schedule": "zero_bubble_v_half",
+                                    "parallel.pipeline.each": "[" + ", ".join(["{layers: [1, 1]}"] * STAGES) + "]"}),
     "interleaved": (2, {"parallel.pipeline.schedule": "interleaved", "parallel.pipeline.chunks_per_stage": 2,
                         "parallel.pipeline.each": "[" + ", ".join(["{layers: [1, 1]}"] * STAGES) + "]"}),
     "pipedream": (None, {"parallel.pipeline.schedule": "pipedream", "optimizer.clip.policy": "off", "train.steps": 8}),

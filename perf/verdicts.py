@@ -110,7 +110,7 @@ BARS = {
     "preference": [Bar("a step of DPO over one of cross-entropy", {"measurement": "preference"}, "ratio", 1.2, is_most=True)],
     "bubble": [Bar(f"{schedule}: what stages wait for each other, off theory by its share", {"measurement": "bubble",
                    "schedule": schedule}, "off", 0.05, is_most=True) for schedule in ("gpipe", "1f1b", "zero_bubble",
-                   "zero_bubble_v", "interleaved", "pipedream")],
+                   "zero_bubble_v", "zero_bubble_v_half", "interleaved", "pipedream")],
     "saving": [Bar("checkpoint beside training: the step that saves over others",
                    {"measurement": "saving", "figure": "step_that_saves"}, "ratio", 1.10, is_most=True)],
     "throttled": [Bar("auto's depth: step over that at the best of 1 to 4", {"measurement": "throttled"}, "auto", 1.05,

@@ -26,31 +26,13 @@ std::vector<Slot> slots_with_ops(const spec::RunSpec& spec, const ModelLayout& m
     return slots;
 }
 
-/// Returns how many micro-batches of a step and a chunk run backward in the slot directly after their
-/// forward.
-std::int64_t turns_at_once(const spec::RunSpec& spec, const ModelLayout& model, int chunk) {
-    if (spec::has_no_flush(spec.parallel)) {
-        return spec::weight_versions(spec, model.stage).ahead == 0 ? spec.train.micro_batches : 0;
-    }
-    const auto slots = slots_with_ops(spec, model);
-    std::int64_t turns = 0;
-    for (std::size_t i = 1; i < slots.size(); ++i) {
-        const auto& before = slots[i - 1];
-        const auto& after = slots[i];
-        const bool is_turn = before.pass == Slot::Pass::forward && after.pass != Slot::Pass::forward;
-        turns +=
-            is_turn && before.chunk == chunk && after.chunk == chunk && before.microbatch == after.microbatch
-                ? 1
-                : 0;
-    }
-    return turns;
-}
-
 /// Replicated saved bytes of a layer.
 struct Replicated {
     std::int64_t bytes = 0;
     /// The part that the first unit pass of backward and the last one of forward read.
     std::int64_t bytes_at_turn = 0;
+    /// The part of these that only gradients of weights read, if they are deferred.
+    std::int64_t bytes_for_weights = 0;
 };
 
 /// True if the last phase of a tiled layer and its first recomputed phase both read the input.
@@ -109,20 +91,46 @@ std::int64_t bytes_for_weights_alone(const ModelLayout& model, UnitId unit) {
     return bytes;
 }
 
-/// Returns the replicated bytes of a chunk's last layer for deferred gradients of weights.
-///
-/// These wait until gradients of inputs have passed another unit of the chunk.
-std::int64_t bytes_that_wait(const spec::RunSpec& spec,
-                             const ModelLayout& model,
-                             const std::vector<UnitId>& units,
-                             int last_layer) {
-    const bool waits =
-        defers_weight_products(spec.parallel, model.stage) && std::ranges::any_of(units, [&](UnitId unit) {
-            return unit < last_layer && model.runs_backward(unit) && has_ops_for_inputs(model, unit);
-        });
-    return waits && spec.recompute.kind == spec::RecomputeKind::none
-               ? bytes_for_weights_alone(model, last_layer)
-               : 0;
+/// Micro-batches of a step and a chunk whose backward directly follows their forward.
+struct Turns {
+    std::int64_t all = 0;
+    /// Those whose gradients of weights wait until other units have run.
+    std::int64_t with_waiting_weights = 0;
+};
+
+/// True if gradients of inputs pass another unit of the chunk than its last layer.
+bool pass_another_unit(const ModelLayout& model, const std::vector<UnitId>& units) {
+    UnitId last{-1};
+    for (const UnitId unit : units) {
+        last = model.table.units[unit].kind == UnitKind::layer ? unit : last;
+    }
+    return std::ranges::any_of(units, [&](UnitId unit) {
+        return unit < last && model.runs_backward(unit) && has_ops_for_inputs(model, unit);
+    });
+}
+
+Turns turns_of_chunk(const spec::RunSpec& spec, const ModelLayout& model, int chunk) {
+    if (spec::has_no_flush(spec.parallel)) {
+        return {spec::weight_versions(spec, model.stage).ahead == 0 ? spec.train.micro_batches : 0, 0};
+    }
+    const auto slots = slots_with_ops(spec, model);
+    const bool all_wait = pass_another_unit(model, model.chunk_units[chunk]);
+    Turns turns;
+    for (std::size_t i = 1; i < slots.size(); ++i) {
+        const auto& before = slots[i - 1];
+        const auto& after = slots[i];
+        const auto is_of_same = [&](const Slot& slot) {
+            return slot.chunk == chunk && slot.microbatch == before.microbatch;
+        };
+        if (before.pass != Slot::Pass::forward || after.pass == Slot::Pass::forward || !is_of_same(before) ||
+            !is_of_same(after)) {
+            continue;
+        }
+        ++turns.all;
+        const bool weights_follow = i + 1 < slots.size() && is_of_same(slots[i + 1]);
+        turns.with_waiting_weights += all_wait || !weights_follow ? 1 : 0;
+    }
+    return turns;
 }
 
 /// Returns the replicated bytes of each layer of a chunk, in order of the model.
@@ -141,10 +149,13 @@ std::vector<Replicated> alike_of_layers(const spec::RunSpec& spec,
         if (begins_run) {
             const auto kept = kept_by_formula(spec, model, unit);
             identical.bytes = kept.identical + kept.input - kept.short_of_parts;
-            identical.bytes_at_turn = !model.tiling(unit).is_cut()
-                                          ? identical.bytes - bytes_that_wait(spec, model, units, unit)
+            const bool is_cut = model.tiling(unit).is_cut();
+            identical.bytes_at_turn = !is_cut                                         ? identical.bytes
                                       : ends_and_begins_with_input(spec, model, unit) ? kept.input
                                                                                       : 0;
+            const bool defers = defers_weight_products(spec.parallel, model.stage) &&
+                                spec.recompute.kind == spec::RecomputeKind::none;
+            identical.bytes_for_weights = defers && !is_cut ? bytes_for_weights_alone(model, unit) : 0;
         }
         in_backward += model.runs_backward(unit) ? 1 : 0;
     }
@@ -188,7 +199,9 @@ std::int64_t split_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout
         if (has_head) {
             cut += spec.train.micro_batches * alike_of_head(model, units.back());
         } else if (!layers.empty()) {
-            cut -= turns_at_once(spec, model, static_cast<int>(chunk)) * layers.back().bytes_at_turn;
+            const auto turns = turns_of_chunk(spec, model, static_cast<int>(chunk));
+            cut -= turns.all * layers.back().bytes_at_turn -
+                   turns.with_waiting_weights * layers.back().bytes_for_weights;
         }
     }
     return cut - cut / tensor;

@@ -19,8 +19,8 @@ namespace ziggurat::schedule {
 ///   whole, and only if its last phase and the first recomputed phase read the input.
 /// - the head, except for the values that its norm saves if the product with the vocabulary is tiled.
 ///
-/// With zero_bubble, inputs of products that only gradients of weights read are partitioned if another unit's
-/// backward comes before those gradients.
+/// If gradients of weights are deferred, inputs of products that only they read are partitioned if another
+/// unit runs before them.
 ///
 /// With frozen tensors, b counts only what backward still reads. A chunk without backward does not separate
 /// another chunk's forward and backward. If t does not divide the tokens of a micro-batch, statistics of

@@ -143,6 +143,39 @@ TEST(SliceVolumes, OfCutActivationsPassOverChunksThatHaveNoBackward) {
     }
 }
 
+// On the last stage of a V, backward of the second chunk follows its forward, and that of the first chunk may
+// precede gradients of weights.
+TEST(SliceVolumes, OfCutActivationsAreThoseOfBothChunksOfAV) {
+    for (const auto schedule :
+         {spec::PipelineSchedule::zero_bubble, spec::PipelineSchedule::zero_bubble_half}) {
+        for (const int stages : {2, 3}) {
+            for (const int microbatches : {1, 2, 3, 5}) {
+                for (const char* trained : {"*", "layers.*", "layers.2.*"}) {
+                    auto spec = test::small_spec("gpt_neox");
+                    spec.parallel.tensor = 2;
+                    spec.parallel.stages = stages;
+                    spec.parallel.chunks_per_stage = 2;
+                    spec.parallel.ranks = spec.parallel.ranks_per_node = 2 * stages;
+                    spec.parallel.pipeline_schedule = schedule;
+                    spec.model.layers = 2 * stages + 1;
+                    spec.model.tie_embeddings = false;
+                    spec.train.micro_batches = microbatches;
+                    spec.train.global_batch = 2 * microbatches;
+                    spec.train.only = {trained, "head.*"};
+                    spec.recompute.split = true;
+                    for (int rank = 0; rank < spec.parallel.ranks; rank += 2) {
+                        const ModelLayout model{spec, rank};
+                        EXPECT_EQ(sent_over_tensor(spec, rank),
+                                  tensor_bytes_by_formula(spec, model) + split_bytes_by_formula(spec, model))
+                            << stages << " stages, " << microbatches << " micro-batches, " << trained
+                            << ", rank " << rank;
+                    }
+                }
+            }
+        }
+    }
+}
+
 // With one micro-batch, backward follows forward immediately on all stages, but weight gradients come last,
 // except on the first stage.
 TEST(SliceVolumes, OfCutActivationsHaveWhatGradientsOfWeightsWaitFor) {
