@@ -94,7 +94,7 @@ std::int64_t bytes_for_weights_alone(const ModelLayout& model, UnitId unit) {
 /// Micro-batches of a step and a chunk whose backward directly follows their forward.
 struct Turns {
     std::int64_t all = 0;
-    /// Those whose gradients of weights wait until other units have run.
+    /// Number of them whose gradients of weights wait until other units have run.
     std::int64_t with_waiting_weights = 0;
 };
 
