@@ -8,6 +8,8 @@
 ///
 /// u and du have the rank of the adapters as their width, and are summed along rows. The sums over i are
 /// those of all gradients that rows share. In a cube, adapters are a part of the product's op, as in mode 1d.
+#include <utility>
+
 #include "schedule/expand/expand_phases.hpp"
 
 namespace ziggurat::schedule {
@@ -38,49 +40,59 @@ BufferId PhaseWriter::inner_buffer(UnitId unit, int phase, int microbatch, const
     return made;
 }
 
+/// Adds the product of all adapters of a phase with their A or B.
+///
+/// \param matrix  Role::lora_a or Role::lora_b
+/// \param adds    the product is added to what `to` has
+void PhaseWriter::grid_adapter_product(UnitId unit,
+                                       int phase,
+                                       int microbatch,
+                                       Direction direction,
+                                       Role matrix,
+                                       Operand from,
+                                       const Operand& to,
+                                       bool adds) {
+    const auto& described = unit_of(unit).phases[phase];
+    const bool is_of_a = matrix == Role::lora_a;
+    const auto flops = is_of_a ? flops_of_a : flops_of_b;
+    auto op = compute_op(unit, phase, microbatch, direction);
+    op.label += is_of_a ? " of A" : " of B";
+    op.flops = flops(described, spec_.model.lora.rank, model_.tokens);
+    op.reads.push_back(std::move(from));
+    add_parameters(op, described, {matrix});
+    if (adds) {
+        op.reads.push_back(to);
+    }
+    op.writes.push_back(to);
+    add_workspace(op, adapter_workspace_bytes(described));
+    add(std::move(op));
+}
+
 /// Computes u, summed along the row. Backward computes it again instead of saving it.
 BufferId PhaseWriter::grid_adapter_input(
     UnitId unit, int phase, int microbatch, BufferId x, Direction direction) {
-    const auto& described = unit_of(unit).phases[phase];
+    const auto& program = draft_.program;
     const BufferId inner = inner_buffer(unit, phase, microbatch, ".lora_inner");
-    auto op = compute_op(unit, phase, microbatch, direction);
-    op.label += " of A";
-    op.flops = flops_of_a(described, spec_.model.lora.rank, model_.tokens);
-    op.reads.push_back(whole(draft_.program, x, Role::input));
-    add_parameters(op, described, {Role::lora_a});
-    op.writes.push_back(whole(draft_.program, inner, Role::lora_inner));
-    add_workspace(op, adapter_workspace_bytes(described));
-    add(std::move(op));
+    grid_adapter_product(unit, phase, microbatch, direction, Role::lora_a, whole(program, x, Role::input),
+                         whole(program, inner, Role::lora_inner), false);
     sum_over_tensor(inner, unit, microbatch, direction, Axis::tensor);
     return inner;
 }
 
 /// Adds u B^T to the output.
 void PhaseWriter::grid_adapter_output(UnitId unit, int phase, int microbatch, BufferId inner, BufferId y) {
-    const auto& described = unit_of(unit).phases[phase];
-    auto op = compute_op(unit, phase, microbatch, Direction::forward);
-    op.label += " of B";
-    op.flops = flops_of_b(described, spec_.model.lora.rank, model_.tokens);
-    op.reads.push_back(whole(draft_.program, inner, Role::lora_inner));
-    add_parameters(op, described, {Role::lora_b});
-    op.reads.push_back(whole(draft_.program, y, Role::output));
-    op.writes.push_back(whole(draft_.program, y, Role::output));
-    add_workspace(op, adapter_workspace_bytes(described));
-    add(std::move(op));
+    const auto& program = draft_.program;
+    grid_adapter_product(unit, phase, microbatch, Direction::forward, Role::lora_b,
+                         whole(program, inner, Role::lora_inner), whole(program, y, Role::output), true);
 }
 
 /// Computes the gradient of u, summed along the row.
 BufferId PhaseWriter::grid_adapter_gradient(UnitId unit, int phase, int microbatch, BufferId d_y) {
-    const auto& described = unit_of(unit).phases[phase];
+    const auto& program = draft_.program;
     const BufferId d_inner = inner_buffer(unit, phase, microbatch, ".d lora_inner");
-    auto op = compute_op(unit, phase, microbatch, Direction::backward_input);
-    op.label += " of B";
-    op.flops = flops_of_b(described, spec_.model.lora.rank, model_.tokens);
-    op.reads.push_back(whole(draft_.program, d_y, Role::d_output));
-    add_parameters(op, described, {Role::lora_b});
-    op.writes.push_back(whole(draft_.program, d_inner, Role::d_lora_inner));
-    add_workspace(op, adapter_workspace_bytes(described));
-    add(std::move(op));
+    grid_adapter_product(unit, phase, microbatch, Direction::backward_input, Role::lora_b,
+                         whole(program, d_y, Role::d_output), whole(program, d_inner, Role::d_lora_inner),
+                         false);
     sum_over_tensor(d_inner, unit, microbatch, Direction::backward_input, Axis::tensor);
     return d_inner;
 }
@@ -88,16 +100,10 @@ BufferId PhaseWriter::grid_adapter_gradient(UnitId unit, int phase, int microbat
 /// Adds du A to the gradient of the input.
 void PhaseWriter::grid_adapter_d_input(
     UnitId unit, int phase, int microbatch, BufferId d_inner, BufferId d_x) {
-    const auto& described = unit_of(unit).phases[phase];
-    auto op = compute_op(unit, phase, microbatch, Direction::backward_input);
-    op.label += " of A";
-    op.flops = flops_of_a(described, spec_.model.lora.rank, model_.tokens);
-    op.reads.push_back(whole(draft_.program, d_inner, Role::d_lora_inner));
-    add_parameters(op, described, {Role::lora_a});
-    op.reads.push_back(whole(draft_.program, d_x, Role::d_input));
-    op.writes.push_back(whole(draft_.program, d_x, Role::d_input));
-    add_workspace(op, adapter_workspace_bytes(described));
-    add(std::move(op));
+    const auto& program = draft_.program;
+    grid_adapter_product(unit, phase, microbatch, Direction::backward_input, Role::lora_a,
+                         whole(program, d_inner, Role::d_lora_inner), whole(program, d_x, Role::d_input),
+                         true);
 }
 
 /// Computes the gradients of A and B.

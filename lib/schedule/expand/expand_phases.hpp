@@ -169,6 +169,14 @@ class PhaseWriter {
     BufferId gradient_block(Op& op, const GridBlock& block, Role role);
 
     // expand_grid_adapters.cpp
+    void grid_adapter_product(UnitId unit,
+                              int phase,
+                              int microbatch,
+                              Direction direction,
+                              Role matrix,
+                              Operand from,
+                              const Operand& to,
+                              bool adds);
     BufferId grid_adapter_input(UnitId unit, int phase, int microbatch, BufferId x, Direction direction);
     void grid_adapter_output(UnitId unit, int phase, int microbatch, BufferId inner, BufferId y);
     BufferId grid_adapter_gradient(UnitId unit, int phase, int microbatch, BufferId d_y);
