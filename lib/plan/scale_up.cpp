@@ -207,7 +207,7 @@ class Scaling {
             return held.all * of_layers / layers;
         };
         for (auto& buffer : program_.buffers) {
-            if (is_stash(buffer)) {
+            if (is_stash(buffer) && held.now[buffer.tier] > 0) {
                 buffer.bytes = times(buffer.bytes, wanted(buffer.tier) / held.now[buffer.tier]);
             }
         }

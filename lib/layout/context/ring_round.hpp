@@ -60,7 +60,7 @@ class RingPlan {
     RingBlocks needed_from(int owner, int turn) const { return needed(owner, turn, turns(), 0); }
     /// Returns the blocks of `owner` that other nodes need up to the end of that turn.
     ///
-    /// Their gradients are then on their way to the owner.
+    /// The sums of their gradients have not reached the owner then.
     RingBlocks needed_after_first(int owner, int turn) const { return needed(owner, 1, turn + 1, 0); }
     /// Returns the round in which `rank` has the keys of `owner`.
     RingRound round(int rank, int owner) const;
