@@ -65,7 +65,9 @@ exit $code
 """)
     with place.start("run", ranks, FOR_EVER, *SAVES, *HELD_OUT, *SAMPLED, *layout, wrapper=["sh", "keeps_code.sh"]) as training:
         expect(training.wait_until(lambda: len(step_numbers(run)) >= 3, "three steps"), training.tail())
-        expect("STOP', made before this run began" in training.output(), "tells of the file from before")
+        # What ranks print passes through the launcher, and may arrive after the steps are in metrics.jsonl.
+        expect(training.wait_until(lambda: "STOP', made before this run began" in training.output(), "the file from before"),
+               "tells of the file from before")
         touch(training, run / "REPORT")
         training.says("found REPORT: prints the report after this step")
         training.says("Performance:")
