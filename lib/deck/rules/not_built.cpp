@@ -25,10 +25,6 @@ constexpr std::array features = {
                        run.model.hidden / run.parallel.tensor % 4 != 0 &&
                        run.tiers.device == spec::DeviceKind::cuda;
             }},
-    Feature{"overlap.tensor", "collectives in pieces with a cube of tensor ranks", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_cube() && run.overlap.tensor_pieces;
-            }},
     Feature{"tiers.sequence_tiles", "MLPs in tiles with a tensor grid", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_grid() && run.tiers.sequence_tiles > 1;
