@@ -29,10 +29,6 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_grid() && run.tiers.sequence_tiles > 1;
             }},
-    Feature{"tiers.operators.embedding", "lookups on the host in a tied table of a tensor grid", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && run.tiers.embedding_on_host && run.model.tie_embeddings;
-            }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
     Feature{"tiers.movement", "chunks with the schedule pipedream", everywhere,
