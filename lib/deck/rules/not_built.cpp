@@ -25,10 +25,6 @@ constexpr std::array features = {
                        run.model.hidden / run.parallel.tensor % 4 != 0 &&
                        run.tiers.device == spec::DeviceKind::cuda;
             }},
-    Feature{"tiers.sequence_tiles", "MLPs in tiles with a tensor grid", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && run.tiers.sequence_tiles > 1;
-            }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
     Feature{"tiers.movement", "chunks with the schedule pipedream", everywhere,
