@@ -5,7 +5,6 @@
 #include <array>
 
 #include "deck/values/reader.hpp"
-#include "spec/weight_versions.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -27,10 +26,6 @@ constexpr std::array features = {
             }},
     Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
-    Feature{"tiers.movement", "chunks with the schedule pipedream", everywhere,
-            [](const RunSpec& run, const Values&) {
-                return spec::has_no_flush(run.parallel) && run.tiers.movement == spec::Movement::chunks;
-            }},
     Feature{"train.lora.rank", "tiles together with adapters", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.model.lora.is_on() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);
