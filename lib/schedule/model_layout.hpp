@@ -83,6 +83,8 @@ struct ModelLayout {
     bool has_grid() const { return tensor_rows() > 1; }
     /// Returns the groups of sequences whose tokens the products of a cube gather; 1 without a cube.
     int gathered_groups() const { return is_cube ? tensor() : 1; }
+    /// Returns the tokens of a product of a micro-batch, which a cube or sequence parallelism gathers.
+    std::int64_t product_rows() const { return tokens * gathered_groups(); }
     layout::TensorPosition tensor_position() const { return {tensor_rank, tensor_row}; }
     /// Returns the axis of the tensor ranks that divide the width of `value`.
     static spec::Axis width_axis(const layout::Value& value) {

@@ -21,6 +21,13 @@ bool has_one_block(const Op& op) {
     return std::ranges::count_if(op.blocks, [](const auto& block) { return block.bytes > 0; }) == 1;
 }
 
+/// True for an op that also runs in steps that only fill the pipeline.
+bool runs_in_fill(const Op& op) {
+    // Forwards that fill the pipeline draw the dropout of their step.
+    const bool copies_step_inputs = op.kind == OpKind::copy && op.reads.front().role == Role::step_inputs;
+    return op.purpose == Purpose::stash || copies_step_inputs;
+}
+
 }  // namespace
 
 int period_of(const Program& program, const Op& op) {
@@ -78,9 +85,19 @@ bool PipelineFill::runs(const Program& program, const Op& op, std::int64_t step)
         const std::int64_t microbatches = program.microbatches_of_step();
         return has(step * microbatches + op.microbatch, microbatches);
     }
-    // Forwards that fill the pipeline draw the dropout of their step.
-    const bool copies_step_inputs = op.kind == OpKind::copy && op.reads.front().role == Role::step_inputs;
-    return step >= first_step || op.purpose == Purpose::stash || copies_step_inputs;
+    return step >= first_step || runs_in_fill(op);
+}
+
+bool have_equal_steps(const Program& program, const Op& one, const Op& other) {
+    if (!program.has_no_flush()) {
+        return true;
+    }
+    // Micro-batch j is that of step j / m. An op without one runs like those of its own step.
+    const auto steps_later = [&](const Op& op) {
+        return op.microbatch < 0 ? 0 : op.microbatch / program.microbatches_of_step();
+    };
+    const auto fills = [](const Op& op) { return op.microbatch < 0 && runs_in_fill(op); };
+    return steps_later(one) == steps_later(other) && fills(one) == fills(other);
 }
 
 }  // namespace ziggurat::schedule

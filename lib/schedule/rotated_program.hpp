@@ -35,4 +35,7 @@ struct PipelineFill {
     bool runs(const Program& program, const Op& op, std::int64_t step) const;
 };
 
+/// True if PipelineFill::runs has the same result for both ops in every step up to the drain.
+bool have_equal_steps(const Program& program, const Op& one, const Op& other);
+
 }  // namespace ziggurat::schedule

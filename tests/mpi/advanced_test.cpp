@@ -47,6 +47,7 @@ struct Layout {
     bool has_pairs = false;  ///< of answers, with a preference objective
     bool has_adapters = false;
     int weight_tiles = 1;  ///< of each weight
+    bool has_host_lookups = false;
 
     int ranks() const { return context * data * tensor * rows * depth * stages; }
     std::string text() const {
@@ -58,6 +59,7 @@ struct Layout {
                (nodes > 1 ? ", nodes " + std::to_string(nodes) : "") + (has_pairs ? ", pairs" : "") +
                (has_adapters ? ", adapters" : "") +
                (weight_tiles > 1 ? ", tiles of weights " + std::to_string(weight_tiles) : "") +
+               (has_host_lookups ? ", lookups on the host" : "") +
                (rows > 1 ? (is_cube ? ", cube" : ", grid") + std::string{" of depth "} + std::to_string(depth)
                          : "");
     }
@@ -143,6 +145,20 @@ std::vector<Layout> layouts() {
         {.tensor = 2, .rows = 2, .weight_tiles = 2},
         {.data = 2, .tensor = 2, .zero = 3, .rows = 2, .recompute = RecomputeKind::full, .weight_tiles = 2},
         {.tensor = 2, .zero = 3, .rows = 2, .depth = 2, .is_cube = true, .weight_tiles = 2},
+        {.tensor = 2, .has_pieces = true, .rows = 2, .depth = 2, .is_cube = true},
+        {.tensor = 2,
+         .zero = 2,
+         .has_pieces = true,
+         .rows = 2,
+         .depth = 2,
+         .is_cube = true,
+         .recompute = RecomputeKind::full},
+        {.tensor = 2, .tiles = 3, .rows = 2, .recompute = RecomputeKind::full},
+        {.tensor = 2, .tiles = 4, .rows = 2, .has_adapters = true},
+        {.tensor = 2, .zero = 3, .tiles = 3, .rows = 2, .depth = 2, .is_cube = true},
+        {.tensor = 2, .tiles = 2, .rows = 2, .depth = 2, .is_cube = true, .recompute = RecomputeKind::full},
+        {.tensor = 2, .rows = 2, .has_host_lookups = true},
+        {.tensor = 2, .zero = 3, .rows = 2, .depth = 2, .is_cube = true, .has_host_lookups = true},
     };
 }
 
@@ -175,6 +191,7 @@ spec::RunSpec run_of(const std::string& family, const Layout& layout, std::int64
     run.parallel.sequence = layout.has_sequence;
     run.overlap.tensor_pieces = layout.has_pieces;
     run.tiers.sequence_tiles = layout.tiles;
+    run.tiers.embedding_on_host = layout.has_host_lookups;
     if (layout.weight_tiles > 1) {
         run.tiers.tiles = {{.match = "*", .in = 1, .out = layout.weight_tiles}};
     }

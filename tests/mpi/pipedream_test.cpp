@@ -107,6 +107,22 @@ std::vector<Setting> settings() {
              run.overlap.prefetch = 1;
              set_zero(run, 3);
          }},
+        {"chunks that all stay on the device",
+         [](RunSpec& run) {
+             run.tiers.parameters = run.tiers.gradients = run.tiers.optimizer = {0, 1, 0};
+             run.tiers.movement = spec::Movement::chunks;
+             run.tiers.chunk_elements = 4096;
+             run.overlap.prefetch = 1;
+             set_zero(run, 3);
+         }},
+        {"chunks in three tiers, in free memory",
+         [](RunSpec& run) {
+             run.tiers.parameters = run.tiers.gradients = run.tiers.optimizer = {0.25, 0.35, 0.4};
+             run.tiers.movement = spec::Movement::chunks;
+             run.tiers.device_budget_bytes = 1;
+             run.tiers.chunk_elements = 4096;
+             run.tiers.nvme_block_bytes = 8192;
+         }},
         {"embedding on the host",
          [](RunSpec& run) {
              run.tiers.embedding_on_host = true;

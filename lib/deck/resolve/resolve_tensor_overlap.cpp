@@ -11,7 +11,7 @@ void resolve_auto_tensor_overlap(Resolution& resolution) {
     spec::TensorOverlapChoice chosen;
     if (run.parallel.tensor == 1) {
         chosen.reason = "there is one tensor rank";
-    } else if (run.parallel.has_grid()) {
+    } else if (run.parallel.has_grid() && !run.parallel.has_cube()) {
         chosen.reason = "products of a grid of tensor ranks are in blocks";
     } else if (spec::has_auto_home(run)) {
         chosen.reason = "homes are not chosen";

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "deck/values/reader.hpp"
-#include "spec/weight_versions.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -14,24 +13,8 @@ using spec::RunSpec;
 
 /// Missing features. When a feature is implemented, remove its line; nothing else changes.
 constexpr std::array features = {
-    Feature{"overlap.tensor", "collectives in pieces with a cube of tensor ranks",
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_cube() && run.overlap.tensor_pieces;
-            }},
-    Feature{"tiers.sequence_tiles", "MLPs in tiles with a tensor grid",
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && run.tiers.sequence_tiles > 1;
-            }},
-    Feature{"tiers.operators.embedding", "lookups on the host in a tied table of a tensor grid",
-            [](const RunSpec& run, const Values&) {
-                return run.parallel.has_grid() && run.tiers.embedding_on_host && run.model.tie_embeddings;
-            }},
     Feature{"parallel.context.degree", "a preference objective with context ranks",
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
-    Feature{"tiers.movement", "chunks with the schedule pipedream",
-            [](const RunSpec& run, const Values&) {
-                return spec::has_no_flush(run.parallel) && run.tiers.movement == spec::Movement::chunks;
-            }},
     Feature{"train.lora.rank", "tiles together with adapters",
             [](const RunSpec& run, const Values&) {
                 return run.model.lora.is_on() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);

@@ -56,7 +56,7 @@ class Transfers {
             add_second_slots(program, found_);
         }
         if (!stays.empty()) {
-            merge_residencies(found_, stays);
+            merge_residencies(program, found_, stays);
         }
         if (spec.overlap.optimizer_with_backward) {
             for (auto& handover : hand_over_gradients(program, found_)) {

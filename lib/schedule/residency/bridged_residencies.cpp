@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "schedule/rotated_program.hpp"
+
 namespace ziggurat::schedule {
 namespace {
 
@@ -34,8 +36,8 @@ std::int64_t bytes_over_links(const ByteRangeSet& ranges, const std::vector<Plac
 /// Residencies of one home, in the order of their first ops.
 class OfHome {
   public:
-    OfHome(const Residencies& found, int home, std::vector<std::size_t> residencies)
-        : found_{found}, home_{home}, residencies_{std::move(residencies)} {}
+    OfHome(const Program& program, const Residencies& found, int home, std::vector<std::size_t> residencies)
+        : program_{program}, found_{found}, home_{home}, residencies_{std::move(residencies)} {}
 
     /// Returns, for each residency, the position of the one until which it may stay; -1 without one.
     std::vector<int> successors() {
@@ -87,10 +89,15 @@ class OfHome {
                from.all.begin() == to.all.begin() && size(both) - larger <= larger / part_of_growth;
     }
 
+    bool run_together(const Residency& from, const Residency& to) const {
+        return have_equal_steps(program_, program_.ops[from.first_op], program_.ops[to.first_op]) &&
+               have_equal_steps(program_, program_.ops[from.first_op], program_.ops[to.last_op]);
+    }
+
     bool can_stay(std::size_t i, std::size_t next) const {
         const auto& to = at(next);
         const auto& chain = chain_[i];
-        if (!can_share_buffer(at(i), to)) {
+        if (!can_share_buffer(at(i), to) || !run_together(at(i), to)) {
             return false;
         }
         // Bytes that only later residencies read come to the device with the first one.
@@ -117,6 +124,7 @@ class OfHome {
                });
     }
 
+    const Program& program_;
     const Residencies& found_;
     int home_;
     std::vector<std::size_t> residencies_;
@@ -132,10 +140,10 @@ std::map<int, std::vector<std::size_t>> by_home(const Residencies& found) {
 }
 
 /// Returns, for each residency, the one until which it may stay; the number of residencies without one.
-std::vector<std::size_t> all_successors(const Residencies& found) {
+std::vector<std::size_t> all_successors(const Program& program, const Residencies& found) {
     std::vector<std::size_t> next(found.residencies.size(), found.residencies.size());
     for (const auto& [home, residencies] : by_home(found)) {
-        const auto of_home = OfHome{found, home, residencies}.successors();
+        const auto of_home = OfHome{program, found, home, residencies}.successors();
         for (std::size_t i = 0; i < of_home.size(); ++i) {
             if (of_home[i] >= 0) {
                 next[residencies[i]] = residencies[of_home[i]];
@@ -149,7 +157,7 @@ std::vector<std::size_t> all_successors(const Residencies& found) {
 
 std::vector<DeviceResidency> device_residencies(const Program& program, const Residencies& found) {
     std::vector<DeviceResidency> made;
-    const auto next = all_successors(found);
+    const auto next = all_successors(program, found);
     for (std::size_t v = 0; v < found.residencies.size(); ++v) {
         const auto& residency = found.residencies[v];
         if (residency.tier == Tier::device && program.buffers[residency.home].state != StateKind::none) {
@@ -164,8 +172,8 @@ std::vector<DeviceResidency> device_residencies(const Program& program, const Re
     return made;
 }
 
-void merge_residencies(Residencies& found, const std::vector<bool>& stays) {
-    const auto next = all_successors(found);
+void merge_residencies(const Program& program, Residencies& found, const std::vector<bool>& stays) {
+    const auto next = all_successors(program, found);
     std::vector<std::size_t> first(found.residencies.size());
     std::iota(first.begin(), first.end(), std::size_t{0});
     for (std::size_t v = 0; v < first.size(); ++v) {

@@ -22,12 +22,13 @@ struct DeviceResidency {
 ///
 /// A residency may stay until the next one of the same buffer that uses its bytes, if that one is on the
 /// device, fetches no other bytes and needs no larger buffer. In between, no op may change the bytes at home,
-/// and none may use there what the residency has changed.
+/// and none may use there what the residency has changed. A pipeline without a flush runs all ops of a stay
+/// in the same steps, also while it fills and drains.
 std::vector<DeviceResidency> device_residencies(const Program& program, const Residencies& found);
 
 /// Merges each residency that stays with the next one of its home. Changes are then evicted one time.
 ///
 /// \param stays  by index of the residency, false for missing ones; only residencies that may stay are true
-void merge_residencies(Residencies& found, const std::vector<bool>& stays);
+void merge_residencies(const Program& program, Residencies& found, const std::vector<bool>& stays);
 
 }  // namespace ziggurat::schedule

@@ -170,12 +170,15 @@ class Finder {
     }
 
     /// True for an op without products, such as a collective, all of whose state stays on the host.
+    ///
+    /// A block of a tied table that a grid of tensor ranks broadcasts for the head is on the device.
     bool is_on_state_of_host(const Op& op) const {
         bool has_any = false;
         for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
                 const auto& used = program_.buffers[operand.buffer];
-                if (used.state != StateKind::none && !used.stays_on_host) {
+                const bool is_of_device = used.state != StateKind::none || used.tier == Tier::device;
+                if (is_of_device && !used.stays_on_host) {
                     return false;
                 }
                 has_any = has_any || used.stays_on_host;

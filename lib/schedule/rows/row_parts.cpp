@@ -14,6 +14,8 @@ bool has_rows(Role role) {
         case Role::d_input:
         case Role::d_input_sum:
         case Role::d_addend:
+        case Role::lora_inner:
+        case Role::d_lora_inner:
             return true;
         default:
             return false;

@@ -63,13 +63,16 @@ class Tiling {
 
     void apply() {
         find_chains();
+        if (model_.has_grid()) {
+            add_collectives();
+        }
         for (auto& [key, chain] : chains_) {
             bring_together(chain);
         }
         count_users();
         std::map<OpId, const Chain*> chain_of;  // by its first op
         for (auto& [key, chain] : chains_) {
-            if (chain.ops.size() > 1 && is_together(chain)) {
+            if (chain.ops.size() > 1 && is_together(chain) && has_rows_of_tiles(chain)) {
                 chain_of[chain.ops.front()] = &chain;
                 shrink_values(chain);
                 share_workspace(chain);
@@ -95,7 +98,8 @@ class Tiling {
     /// True for an op of an MLP over all rows.
     bool is_tiled(const Op& op) {
         if (op.kind != OpKind::compute || op.unit < 0 || op.phase < 0 || op.row_begin != 0 ||
-            op.row_end != model_.tokens || op.segment >= 0 || op.is_deferred) {
+            (op.row_end != model_.tokens && op.row_end != model_.product_rows()) || op.segment >= 0 ||
+            op.is_deferred) {
             return false;
         }
         auto [known, is_new] = phases_.try_emplace(op.unit);
@@ -112,10 +116,76 @@ class Tiling {
         for (OpId at{0}; at < std::ssize(source_); ++at) {
             const auto& op = source_[at];
             if (is_tiled(op)) {
-                const bool is_forward = op.direction == Direction::forward;
-                chains_[{op.unit, op.microbatch, is_forward}].ops.push_back(at);
+                chains_[key_of(op)].ops.push_back(at);
             }
         }
+    }
+
+    /// Adds the collectives of a grid or cube that send rows of values from or to products of a chain.
+    ///
+    /// Weights and their gradients have no rows: their collectives run before the first tile and after the
+    /// last one.
+    void add_collectives() {
+        std::map<Key, std::set<BufferId>> values;
+        for (const auto& [key, chain] : chains_) {
+            for (const auto at : chain.ops) {
+                for (const auto* operands : {&source_[at].reads, &source_[at].writes}) {
+                    for (const auto& operand : *operands) {
+                        if (has_rows(operand.role)) {
+                            values[key].insert(operand.buffer);
+                        }
+                    }
+                }
+            }
+        }
+        for (OpId at{0}; at < std::ssize(source_); ++at) {
+            const auto& op = source_[at];
+            if (op.purpose != Purpose::tensor || !is_collective(op.kind) || op.is_deferred) {
+                continue;
+            }
+            const auto sent = values.find(key_of(op));
+            if (sent != values.end() && sent->second.contains(all_rows_of(op).buffer)) {
+                chains_.at(sent->first).ops.push_back(at);
+            }
+        }
+        for (auto& [key, chain] : chains_) {
+            std::ranges::sort(chain.ops);
+        }
+    }
+
+    /// Returns the operand of a collective that has the blocks of all members.
+    static const Operand& all_rows_of(const Op& op) {
+        return op.kind == OpKind::all_gather ? op.writes.front() : op.reads.front();
+    }
+
+    /// True if each tile is a range of rows of all its values.
+    ///
+    /// The rows that ranks of a cube gather for a tile are apart in a buffer of all rows, so such a buffer
+    /// belongs to the chain alone.
+    bool has_rows_of_tiles(const Chain& chain) {
+        if (!model_.is_cube) {
+            return true;
+        }
+        std::map<BufferId, int> uses;
+        std::set<BufferId> gathered;
+        for (const auto at : chain.ops) {
+            const auto& op = source_[at];
+            for (const auto buffer : buffers_of(op)) {
+                ++uses[buffer];
+            }
+            if (op.kind != OpKind::compute) {
+                gathered.insert(all_rows_of(op).buffer);
+            }
+            for (const auto* operands : {&op.reads, &op.writes}) {
+                for (const auto& operand : *operands) {
+                    if (op.row_end > model_.tokens && has_rows(operand.role)) {
+                        gathered.insert(operand.buffer);
+                    }
+                }
+            }
+        }
+        return std::ranges::all_of(gathered,
+                                   [&](BufferId buffer) { return uses.at(buffer) == users_.at(buffer); });
     }
 
     /// Moves the other ops between the first and the last op of the chain before or after the chain.
@@ -257,12 +327,39 @@ class Tiling {
                         }
                     }
                 }
+                set_rows(op, source_[at], tiles_[k]);
                 program_.ops.push_back(std::move(op));
             }
         }
     }
 
+    /// Sets the rows of a tile's op, or the blocks of its collective: each has its share of a tile.
+    void set_rows(Op& op, const Op& whole, const Rows& tile) const {
+        const auto groups = whole.row_end / model_.tokens;  // whose rows the op has: 0 of a collective
+        op.row_begin = tile.begin * groups;
+        op.row_end = tile.end * groups;
+        if (whole.kind == OpKind::compute) {
+            return;
+        }
+        const auto& all = all_rows_of(op);
+        const auto first = all.runs.front().offset;
+        if (op.kind == OpKind::all_reduce) {
+            const auto& buffer = program_.buffers[all.buffer];
+            const std::int64_t width = element_bytes(buffer);
+            op.blocks = equal_blocks(all.bytes() / width, width, model_.tensor());
+            for (auto& block : op.blocks) {
+                block.offset += first;
+            }
+            return;
+        }
+        for (auto& block : op.blocks) {
+            block.offset = first + block.offset / model_.tokens * tile.size();
+            block.bytes = block.bytes / model_.tokens * tile.size();
+        }
+    }
+
     using Key = std::tuple<UnitId, int, bool>;  // unit, micro-batch, is forward
+    static Key key_of(const Op& op) { return {op.unit, op.microbatch, op.direction == Direction::forward}; }
 
     Program& program_;
     const ModelLayout& model_;

@@ -18,6 +18,12 @@ namespace ziggurat::schedule {
 /// between those of the MLP needs, such as the norm after the MLP of Gemma 2. Collectives of the tensor axis
 /// stay whole, before the first tile and after the last.
 ///
+/// On a grid or cube of tensor ranks, collectives lie inside the MLP. Each tile sends its own rows of the
+/// activations. Blocks of weights of a grid are broadcast one time, before the first tile, and kept until the
+/// last one; their gradients are added over tiles and then reduced. So a step sends the bytes of whole MLPs.
+/// In a cube, the MLP stays whole if an op outside of it, such as a deferred weight product, needs a value
+/// that ranks gather for the MLP.
+///
 /// The head needs no such tiles: its logits are always in blocks of rows. Runs after the passes that write
 /// or cut ops of MLPs, and before passes that look for the first and last op of a unit.
 ///

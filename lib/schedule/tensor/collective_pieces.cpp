@@ -8,12 +8,13 @@ namespace {
 /// Returns nearly equal parts of all rows; nothing if there are fewer rows than ranks.
 std::optional<std::vector<Rows>> equal_rows(const ModelLayout& model) {
     const std::int64_t ranks = model.tensor();
-    if (model.tokens < ranks) {
+    const auto all = model.product_rows();
+    if (all < ranks) {
         return {};
     }
     std::vector<Rows> rows;
     for (std::int64_t r = 0; r < ranks; ++r) {
-        rows.push_back({model.tokens * r / ranks, model.tokens * (r + 1) / ranks});
+        rows.push_back({all * r / ranks, all * (r + 1) / ranks});
     }
     return rows;
 }
@@ -32,8 +33,8 @@ std::optional<std::vector<Rows>> rows_of_pieces(const Program& program,
     }
     const bool gathers = collective.kind == OpKind::all_gather;
     const auto all = gathers ? collective.writes.front().buffer : collective.reads.front().buffer;
-    const auto row_bytes = program.buffers[all].bytes / model.tokens;
-    if (row_bytes == 0 || row_bytes * model.tokens != program.buffers[all].bytes) {
+    const auto row_bytes = program.buffers[all].bytes / model.product_rows();
+    if (row_bytes == 0 || row_bytes * model.product_rows() != program.buffers[all].bytes) {
         return {};
     }
     std::vector<Rows> rows;
@@ -50,13 +51,14 @@ std::string label_of_piece(const Op& of, std::size_t k) {
     return of.label + ", rows of rank " + std::to_string(k);
 }
 
-Op collective_piece(const Op& of, std::size_t k, const Rows& rows, const ModelLayout& model) {
+Op collective_piece(
+    const Program& program, const ModelLayout& model, const Op& of, std::size_t k, const Rows& rows) {
     Op op = of;
     op.label = label_of_piece(of, k);
     const bool gathers = of.kind == OpKind::all_gather;
     auto& all = gathers ? op.writes.front() : op.reads.front();
     auto& other = gathers ? op.reads.front() : op.writes.front();
-    all = part_of_rows(all, rows, model.tokens);
+    all = part_of_rows(all, rows, model.product_rows());
     const auto run = all.runs.front();
     for (auto& block : op.blocks) {
         const auto begin = std::clamp(block.offset, run.offset, run.offset + run.bytes);
@@ -64,8 +66,8 @@ Op collective_piece(const Op& of, std::size_t k, const Rows& rows, const ModelLa
         block = {begin, end - begin};
     }
     if (of.kind == OpKind::all_reduce) {
-        other = part_of_rows(other, rows, model.tokens);
-    } else if (static_cast<int>(k) != model.tensor_rank) {
+        other = part_of_rows(other, rows, model.product_rows());
+    } else if (static_cast<int>(k) != program.groups[of.group].my_index) {
         other.runs.front().bytes = 0;
     }
     return op;

@@ -88,7 +88,7 @@ class HeadPieces {
         for (std::size_t k = 0; k < rows->size(); ++k) {
             const auto first =
                 std::ranges::find_if(blocks, [&](OpId block) { return overlap(source_[block], (*rows)[k]); });
-            auto piece = collective_piece(gather, k, (*rows)[k], model_);
+            auto piece = collective_piece(program_, model_, gather, k, (*rows)[k]);
             if (first == blocks.begin()) {
                 before_[*first].push_back(std::move(piece));
             } else {
@@ -109,7 +109,7 @@ class HeadPieces {
         for (std::size_t k = 0; k < rows->size(); ++k) {
             const auto last = std::find_if(blocks.rbegin(), blocks.rend(),
                                            [&](OpId block) { return overlap(source_[block], (*rows)[k]); });
-            after_[*last].push_back(collective_piece(sum, k, (*rows)[k], model_));
+            after_[*last].push_back(collective_piece(program_, model_, sum, k, (*rows)[k]));
         }
     }
 

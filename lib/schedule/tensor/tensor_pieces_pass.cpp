@@ -30,7 +30,7 @@ class Cutting {
             if (const auto gather = gathers_.find(at); gather != gathers_.end()) {
                 const auto& pieces = products_.at(gather->second).pieces;
                 for (std::size_t k = 0; k < pieces.size(); ++k) {
-                    program_.ops.push_back(collective_piece(source_[at], k, pieces[k], model_));
+                    program_.ops.push_back(collective_piece(program_, model_, source_[at], k, pieces[k]));
                 }
             } else if (products_.contains(at)) {
                 add_product(at);
@@ -43,18 +43,24 @@ class Cutting {
   private:
     /// A product that is cut, and its collectives.
     struct Product {
-        std::vector<Rows> pieces;  ///< by tensor rank
+        std::vector<Rows> pieces;  ///< by member of the collectives' groups
         OpId gather = -1;          ///< of its input
         OpId sum = -1;             ///< of its output
     };
 
     /// True for a product of rows with a weight, over all rows.
+    ///
+    /// The product with the vocabulary has blocks of rows of its own, except in a cube.
     bool is_product(const Op& op) const {
-        return op.kind == OpKind::compute && op.unit >= 0 && op.phase >= 0 &&
-               model_.table.units[op.unit].phases[op.phase].kind == layout::PhaseKind::linear &&
+        using layout::PhaseKind;
+        if (op.kind != OpKind::compute || op.unit < 0 || op.phase < 0) {
+            return false;
+        }
+        const auto kind = model_.table.units[op.unit].phases[op.phase].kind;
+        return (kind == PhaseKind::linear || (kind == PhaseKind::logits && model_.is_cube)) &&
                (op.direction == Direction::forward || op.direction == Direction::recompute ||
                 op.direction == Direction::backward_input) &&
-               op.row_begin == 0 && op.row_end == model_.tokens;
+               op.row_begin == 0 && op.row_end == model_.product_rows();
     }
 
     void find_gathers() {
@@ -127,21 +133,20 @@ class Cutting {
         for (std::size_t k = 0; k < product.pieces.size(); ++k) {
             order.push_back(k);
         }
-        const auto own = static_cast<std::size_t>(model_.tensor_rank);
+        const auto own = product.gather < 0 ? 0 : program_.groups[source_[product.gather].group].my_index;
         if (product.sum < 0) {
-            std::rotate(order.begin(), order.begin() + model_.tensor_rank,
-                        order.begin() + model_.tensor_rank + 1);
+            std::rotate(order.begin(), order.begin() + own, order.begin() + own + 1);
         }
         for (const auto k : order) {
             const auto& rows = product.pieces[k];
-            Op op = op_of_rows(of, rows, model_.tokens);
+            Op op = op_of_rows(of, rows, model_.product_rows());
             op.label = label_of_piece(of, k);
-            if (product.gather >= 0 && k == own) {
+            if (product.gather >= 0 && static_cast<int>(k) == own) {
                 read_own_rows(op, source_[product.gather]);
             }
             program_.ops.push_back(std::move(op));
             if (product.sum >= 0) {
-                program_.ops.push_back(collective_piece(source_[product.sum], k, rows, model_));
+                program_.ops.push_back(collective_piece(program_, model_, source_[product.sum], k, rows));
             }
         }
     }

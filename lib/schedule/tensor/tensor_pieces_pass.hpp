@@ -7,7 +7,8 @@ namespace ziggurat::schedule {
 
 /// With overlap.tensor: ring, cuts tensor collectives and the adjacent products into pieces by rows.
 ///
-/// A piece has the rows (tokens) of one tensor rank.
+/// A piece has the rows (tokens) of one tensor rank; in a cube, of one rank of the row that gathers or the
+/// column that sums (expand_cube.cpp).
 ///
 ///     gather   all_gather before a product: one all_gather per piece, each with one rank's block. The product
 ///              becomes one op per piece. A rank begins with its own rows, which need no collective; the

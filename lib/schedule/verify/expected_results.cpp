@@ -180,18 +180,29 @@ std::uint64_t ExpectedResults::over_data_axis(const Summands& summands,
     // The rows of a grid sum the gradient of a product before it is added to those of others.
     using Product = std::tuple<int, UnitId, int>;
     const auto of_rank = [&](const Summands& mine) {
-        std::vector<std::pair<Product, std::vector<std::uint64_t>>> products;
-        for (const auto& [leaf, term] : mine) {
+        std::vector<std::pair<Product, Summands>> products;
+        for (const auto& summand : mine) {
+            const auto& leaf = summand.first;
             const Product product{leaf.microbatch, leaf.unit, leaf.phase};
             const bool joins = sums_blocks && !products.empty() && products.back().first == product;
             if (!joins) {
                 products.push_back({product, {}});
             }
-            products.back().second.push_back(term);
+            products.back().second.push_back(summand);
         }
         std::vector<std::uint64_t> all;
         for (const auto& [product, summands_of_rows] : products) {
-            all.push_back(terms.sum(summands_of_rows));
+            // Each rank adds up the tiles of its rows first.
+            std::vector<std::uint64_t> of_ranks;
+            for (const auto& [rank, tiles] :
+                 grouped(summands_of_rows, [](const Leaf& leaf) { return leaf.rank; })) {
+                std::vector<std::uint64_t> of_tiles;
+                for (const auto& [leaf, term] : tiles) {
+                    of_tiles.push_back(term);
+                }
+                of_ranks.push_back(left_fold(of_tiles, terms));
+            }
+            all.push_back(terms.sum(of_ranks));
         }
         return left_fold(all, terms);
     };

@@ -46,14 +46,15 @@ std::byte* base_of(const schedule::Program& program,
 /// Makes the offsets of the blocks relative to the first block.
 ///
 /// The buffers of the members may begin at different elements: stages that share a tensor may keep its
-/// gradients in different homes.
-void count_from_first_block(comm::CollectiveCall& call) {
+/// gradients in different homes, and one member of a grid's row may have the rows of a tile in a buffer of
+/// all rows.
+void count_from_first_block(comm::CollectiveCall& call, const comm::CollectiveKindRow& row) {
     const auto first = comm::hull(call.blocks).offset_bytes;
     for (auto& block : call.blocks) {
-        block.offset_bytes -= first;
+        block.offset_bytes = block.bytes > 0 ? block.offset_bytes - first : 0;
     }
-    call.input += first;
-    call.output += first;
+    call.input += row.reads == BlockUse::all ? first : 0;
+    call.output += row.writes == BlockUse::all ? first : 0;
 }
 
 }  // namespace
@@ -169,8 +170,9 @@ comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
     if (row.writes == BlockUse::received) {
         call.output_blocks = call.blocks;  // members exchange blocks of one size
     }
-    if (row.reads == BlockUse::all && row.writes == BlockUse::all) {
-        count_from_first_block(call);
+    const bool has_all = row.reads == BlockUse::all || row.writes == BlockUse::all;
+    if (has_all && row.writes != BlockUse::received) {
+        count_from_first_block(call, row);
     }
     return call;
 }

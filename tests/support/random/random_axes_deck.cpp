@@ -230,7 +230,7 @@ void draw_state(Draw& draw, DeckText& deck, const Shape& shape, const std::strin
                  fmt::format("[{{match: \"{}\", out: {}}}]",
                              draw.one_of<std::string>({"*", "mlp.*", "attention.*", "head", "mlp.down"}),
                              draw.between(2, 4)));
-    } else if (!degrees.has_grid() && draw.chance(0.3)) {
+    } else if (draw.chance(0.3)) {
         deck.set("sequence_tiles", draw.between(2, 5));
     }
     deck.section("tiers");
@@ -240,7 +240,7 @@ void draw_state(Draw& draw, DeckText& deck, const Shape& shape, const std::strin
     if (draw.chance(0.5)) {
         deck.set("bucket", draw.one_of<std::int64_t>({0, 3000, 12000, 40000, 1 << 30}));
     }
-    if (degrees.tensor > 1 && !degrees.has_grid() && draw.chance(0.4)) {
+    if (degrees.tensor > 1 && (degrees.is_cube || !degrees.has_grid()) && draw.chance(0.4)) {
         deck.set("tensor", "ring");
     }
     deck.section("overlap");

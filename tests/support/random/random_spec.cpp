@@ -256,8 +256,10 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     auto spec = random_spec_of_kinds(seed, limits);
     Draw grid_draw{seed + 8'000'000};  // its own, so that the limit changes no other draw; as below
     if (limits.grids && grid_draw.chance(0.5)) {
+        const bool in_pieces = spec.overlap.tensor_pieces;
         spec = with_grid(spec, std::max(2, spec.parallel.tensor), limits.max_ranks);
         spec = grid_draw.chance(0.6) ? with_cube(spec, limits.max_ranks) : spec;
+        spec.overlap.tensor_pieces = in_pieces && (spec.parallel.has_cube() || !spec.parallel.has_grid());
     }
     Draw draw{seed + 9'000'000};
     if (limits.fates && draw.chance(0.6)) {
@@ -394,11 +396,9 @@ spec::RunSpec with_grid(const spec::RunSpec& spec, int side, int max_ranks) {
     }
     made.train.global_batch = made.train.micro_batch * made.train.micro_batches * parallel.sequence_groups();
     made.overlap.tensor_pieces = made.recompute.split = false;
-    made.tiers.embedding_on_host = made.tiers.embedding_on_host && !model.tie_embeddings;
     for (auto& stage : made.stages) {
         stage.recompute.split = false;
     }
-    made.tiers.sequence_tiles = 1;
     return made;
 }
 

@@ -110,7 +110,6 @@ TEST(Programs, WithoutAFlushUseTheVersionsAndSlotsOfTheirRule) {
     std::int64_t pipelines = 0;
     for (std::int64_t seed = 1; seed <= count; ++seed) {
         auto spec = random_run(seed);
-        spec.tiers.movement = spec::Movement::fixed;
         if (spec.parallel.stages == 1) {
             continue;
         }

@@ -41,6 +41,19 @@ TEST_F(AutoTensorOverlap, IsTheChoiceOfThePlanAndWrittenDown) {
     }
 }
 
+TEST_F(AutoTensorOverlap, IsTheChoiceOfThePlanForACubeButNotForAGrid) {
+    options_.ranks = 8;
+    for (const bool is_cube : {true, false}) {
+        asked_ = 0;
+        const auto loaded =
+            load_auto(is_cube ? "{degree: 8, mode: 3d}" : "{degree: 8, mode: 2.5d, depth: 2}");
+
+        ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+        EXPECT_EQ(asked_, is_cube ? 1 : 0);
+        EXPECT_EQ(loaded.run.overlap.tensor_pieces, is_cube);
+    }
+}
+
 TEST_F(AutoTensorOverlap, IsOffWithoutAPlanForOneTensorRank) {
     const auto loaded = load_auto("1");
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "schedule/build_program.hpp"
 #include "schedule/verify/check_program.hpp"
@@ -78,6 +79,30 @@ TEST(Cube, GathersAndScattersTheValuesOfEachProduct) {
         const std::int64_t norms = 2 * 2 * 2 * (sums - sums / side);
         const std::int64_t microbatches = 2;
         EXPECT_EQ(of_layer, microbatches * (4 * (side - 1) * (3 * inputs + 2 * outputs) + norms));
+    }
+}
+
+TEST(Cube, CutsEachGatherAndSumOfForwardIntoPieces) {
+    for (const int side : {2, 3}) {
+        auto spec = on_cube("gpt2", side);
+        const auto in_forward = [&] {
+            std::int64_t count = 0;
+            for (const auto& op : build_program(spec, 0, Variant::train).ops) {
+                count += op.purpose == Purpose::tensor && op.direction == Direction::forward &&
+                                 op.unit == 1 &&
+                                 (op.kind == OpKind::all_gather || op.kind == OpKind::reduce_scatter)
+                             ? 1
+                             : 0;
+            }
+            return count;
+        };
+        const auto bytes = tensor_bytes(spec);
+        const auto whole = in_forward();
+        spec.overlap.tensor_pieces = true;
+        EXPECT_EQ(whole, 2 * 2 * 4) << "two micro-batches, four products";
+        EXPECT_EQ(in_forward(), side * whole);
+        EXPECT_EQ(tensor_bytes(spec), bytes);
+        expect_complete(spec, "pieces, side " + std::to_string(side));
     }
 }
 

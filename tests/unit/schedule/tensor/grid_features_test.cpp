@@ -1,7 +1,10 @@
-/// Grids and cubes of tensor ranks with context ranks, pairs, adapters, tiles, lookups on the host and
-/// zero-bubble schedules: what their programs compute, and the bytes that they send.
+/// Grids and cubes of tensor ranks with other features: what they compute, and what they send.
+///
+/// The features are context ranks, pairs, adapters, tiles, pieces, lookups on the host and zero-bubble
+/// schedules.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -77,6 +80,35 @@ std::vector<Combination> combinations() {
              run.model.tie_embeddings = false;
              run.tiers.embedding_on_host = true;
          }},
+        {"host_with_a_tied_table",
+         [](spec::RunSpec& run) {
+             run.model.tie_embeddings = true;
+             run.tiers.embedding_on_host = true;
+         }},
+        {"pieces", [](spec::RunSpec& run) { run.overlap.tensor_pieces = true; }},
+        {"pieces_with_full_recomputation",
+         [](spec::RunSpec& run) {
+             run.overlap.tensor_pieces = true;
+             run.recompute.kind = spec::RecomputeKind::full;
+             run.tiers.tiles = {{.match = "attention.*", .in = 1, .out = 2}};
+         }},
+        {"rows_in_tiles", [](spec::RunSpec& run) { run.tiers.sequence_tiles = 3; }},
+        {"rows_in_tiles_in_bf16",
+         [](spec::RunSpec& run) {
+             run.tiers.sequence_tiles = 4;
+             run.precision.compute = spec::DType::bf16;
+             run.recompute.kind = spec::RecomputeKind::full;
+         }},
+        {"rows_in_tiles_with_adapters",
+         [](spec::RunSpec& run) {
+             set_adapters(run);
+             run.tiers.sequence_tiles = 4;
+         }},
+        {"rows_in_tiles_with_zero_bubble",
+         [](spec::RunSpec& run) {
+             set_zero_bubble(run, 1);
+             run.tiers.sequence_tiles = 2;
+         }},
         {"zero_bubble", [](spec::RunSpec& run) { set_zero_bubble(run, 1); }},
         {"zero_bubble_v", [](spec::RunSpec& run) { set_zero_bubble(run, 2); }, false},
         {"zero_bubble_with_adapters",
@@ -112,6 +144,7 @@ TEST_P(GridFeatures, ComputeWhatWasAskedForAndSendTheBytesOfTheFormulas) {
             SCOPED_TRACE(std::string{family} + (is_cube ? ", cube" : ", grid"));
             auto spec = on_grid(family, is_cube);
             GetParam().apply(spec);
+            spec.overlap.tensor_pieces = spec.overlap.tensor_pieces && is_cube;  // a grid has blocks
             for (const auto variant : {Variant::train, Variant::evaluate}) {
                 const auto programs = test::programs_of_all_ranks(spec, variant);
                 for (const auto& program : programs) {
@@ -135,6 +168,33 @@ INSTANTIATE_TEST_SUITE_P(Combinations,
                          GridFeatures,
                          ::testing::ValuesIn(combinations()),
                          [](const auto& made) { return made.param.name; });
+
+/// Returns the bytes of the largest output of forward of the MLP's first product in the first layer.
+std::int64_t bytes_of_inner_value(const spec::RunSpec& spec) {
+    const auto program = build_program(spec, 0, Variant::train);
+    const ModelLayout model{spec, 0};
+    std::int64_t bytes = 0;
+    for (const auto& op : program.ops) {
+        const auto* output = op.kind == OpKind::compute && op.unit == 1 && op.direction == Direction::forward
+                                 ? program.find_write(op, Role::output)
+                                 : nullptr;
+        if (output != nullptr && model.table.units[1].phases[op.phase].name == "mlp_in") {
+            bytes = std::max(bytes, program.buffers[output->buffer].bytes);
+        }
+    }
+    return bytes;
+}
+
+TEST(TilesOfRows, OnGridsHaveTheirPartOfInnerValues) {
+    for (const bool is_cube : {false, true}) {
+        auto spec = on_grid("llama", is_cube);
+        spec.recompute.kind = spec::RecomputeKind::full;
+        const auto whole = bytes_of_inner_value(spec);
+        spec.tiers.sequence_tiles = 4;
+        EXPECT_GT(whole, 0);
+        EXPECT_EQ(bytes_of_inner_value(spec), whole / 4) << (is_cube ? "cube" : "grid");
+    }
+}
 
 }  // namespace
 }  // namespace ziggurat::schedule
