@@ -37,8 +37,6 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) {
                 return run.parallel.has_grid() && run.tiers.embedding_on_host && run.model.tie_embeddings;
             }},
-    Feature{"parallel.context.degree", "a preference objective with context ranks", everywhere,
-            [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
     Feature{"tiers.movement", "chunks with the schedule pipedream", everywhere,
             [](const RunSpec& run, const Values&) {
                 return spec::has_no_flush(run.parallel) && run.tiers.movement == spec::Movement::chunks;
