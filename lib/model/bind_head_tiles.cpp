@@ -63,12 +63,12 @@ template <class T>
 Kernel bind_pairs(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
     const auto rule = preference_loss(binder.spec().train.objective);
-    return [=, losses = use.in<float>(Role::losses), mask = use.in<std::uint8_t>(Role::mask),
+    return [=, rows = binder.gathered_rows(), losses = use.in<float>(Role::losses),
             pairs = use.in<kernels::AnswerRows>(Role::pairs),
             references = use.in<kernels::AnswerSums>(Role::references),
             weights = use.out<float>(Role::token_weights),
             results = use.out<kernels::PairResult>(Role::pair_results)] {
-        kernels::preference_weights(stream, losses, mask, pairs, references, rule, weights, results);
+        kernels::preference_weights(stream, losses, rows, pairs, references, rule, weights, results);
     };
 }
 

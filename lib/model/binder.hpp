@@ -14,6 +14,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/launch/step_inputs.hpp"
 #include "kernels/linear.hpp"
+#include "layout/context/context_rows.hpp"
 #include "layout/families/family.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
@@ -72,6 +73,10 @@ class Binder {
     /// Returns the context ranks that exchange heads for positions in the attention of a program.
     int context_of_heads(const Operands& use) const;
     int context_rank() const noexcept { return context_rank_; }
+    /// Returns the order of a micro-batch's rows that are gathered from the context ranks.
+    layout::GatheredRows gathered_rows() const {
+        return layout::gathered_rows(spec_.parallel, context_rank_, spec_.train.micro_batch, spec_.data.seq);
+    }
 
     /// Returns the constant factor of the token table's rows.
     float embedding_factor() const;

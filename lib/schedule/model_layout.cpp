@@ -65,6 +65,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       sequence_group{data_rank / spec.parallel.context * spec.parallel.tensor_rows + tensor_row},
       turned_group{spec.parallel.has_cube() ? sequence_group - tensor_row + tensor_rank : sequence_group},
       positions{layout::context_rows(spec.parallel, context_rank, spec.data.seq)},
+      has_pairs{spec.data.has_pairs},
       stage{mesh.coordinate(Axis::pipeline, world_rank)},
       virtual_stages{spec.parallel.stages * spec.parallel.chunks_per_stage},
       turns_back{spec::turns_back(spec.parallel)},

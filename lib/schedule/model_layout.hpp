@@ -47,6 +47,7 @@ struct ModelLayout {
     /// The losses are turned values.
     int turned_group = 0;
     layout::ContextRows positions;  ///< of each sequence, that this rank has
+    bool has_pairs = false;  ///< samples are pairs of answers, which all context ranks of a sequence have
     int stage = 0;
     int virtual_stages = 1;
     bool turns_back = false;  ///< see spec::turns_back
@@ -125,8 +126,10 @@ struct ModelLayout {
     /// The stage of the head counts. Its ranks with the same targets compute the same losses, so only one of
     /// them counts.
     bool counts_losses() const;
-    /// True if this rank is the first tensor rank of those that have the same targets.
-    bool counts_targets() const { return (is_cube ? tensor_row : tensor_rank) == 0; }
+    /// True if this rank is the first of those that have the same targets, or the same pairs of answers.
+    bool counts_targets() const {
+        return (is_cube ? tensor_row : tensor_rank) == 0 && (context_rank == 0 || !has_pairs);
+    }
     /// Returns the number of tensor ranks that hold the same slice of `parameter`.
     int slice_holders(const layout::Parameter& parameter) const;
     /// Returns the world ranks of this rank's tensor group that hold the same slice of `parameter`.

@@ -7,6 +7,7 @@
 #include "comm/control.hpp"
 #include "data/order/sample_order.hpp"
 #include "layout/families/family_descriptor.hpp"
+#include "train/preference/pair_losses.hpp"
 
 namespace ziggurat::train {
 
@@ -53,11 +54,11 @@ std::int64_t targets_at(const data::Batch& batch, const layout::ContextRows& pos
 }
 
 /// Copies pairs; the first unused element ends them. Slots of evaluations have no pairs.
-void copy_pairs(const std::vector<data::RowsOfPair>& from, std::span<kernels::AnswerRows> to) {
-    ZG_EXPECTS(to.empty() || from.size() <= to.size());
+void copy_pairs(const data::Batch& from, std::span<kernels::AnswerRows> to) {
+    ZG_EXPECTS(to.empty() || from.pairs.size() <= to.size());
     for (std::size_t p = 0; p < to.size(); ++p) {
-        to[p] = p < from.size() ? kernels::AnswerRows{from[p].chosen, from[p].rejected, from[p].end}
-                                : kernels::AnswerRows{-1, -1, -1};
+        to[p] =
+            p < from.pairs.size() ? answer_rows(from, from.pairs[p]) : kernels::AnswerRows{-1, -1, -1, 0, 0};
     }
 }
 
@@ -89,7 +90,7 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot, const layout::Co
             case BatchTensor::window_starts:
                 break;  // the assembly derives them from document_starts
             case BatchTensor::pairs:
-                copy_pairs(batch.pairs, slot.pairs);
+                copy_pairs(batch, slot.pairs);
                 break;
             case BatchTensor::references:
                 break;  // the data loader adds them

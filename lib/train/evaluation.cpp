@@ -24,6 +24,7 @@ Evaluation::Evaluation(const spec::RunSpec& spec,
       model_{model},
       assembly_{assembly},
       batch_{spec, {model.sequence_group, model.turned_group, model.positions}},
+      losses_{spec, world, model},
       references_{references} {}
 
 std::int64_t Evaluation::target_bytes(const data::TextTokenizer& tokenizer) const {
@@ -56,6 +57,9 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
         }
         batch_.fill(validation_, first, rows, assembly_.evaluate_slot());
         assembly_.evaluator().run_step();
+        if (spec_.data.has_pairs && model_.stage == model_.head_stage) {
+            losses_.gather(assembly_.evaluate_slot().losses);
+        }
         if (model_.counts_losses() && spec_.data.has_pairs) {
             add_pairs(sums, rewards);
         } else if (model_.counts_losses()) {
@@ -89,15 +93,13 @@ void Evaluation::add_rows(std::vector<SourceSums>& sums) const {
 void Evaluation::add_pairs(std::vector<SourceSums>& sums, ExactRewards& rewards) const {
     const auto& batch = batch_.of_targets();
     const auto rule = model::preference_loss(spec_.train.objective);
-    const auto* losses = assembly_.evaluate_slot().losses.data();
     for (std::size_t p = 0; p < batch.pairs.size(); ++p) {
-        const auto [chosen, rejected, end] = batch.pairs[p];
+        const auto& pair = batch.pairs[p];
         const auto& reference = known_score(references_, batch.pair_numbers[p]);
-        const auto result = kernels::preference_of(
-                                rule, kernels::loss_of_answer(losses, batch.mask.data(), chosen, rejected),
-                                kernels::loss_of_answer(losses, batch.mask.data(), rejected, end), reference)
+        const auto result = kernels::preference_of(rule, losses_.chosen(batch, pair),
+                                                   losses_.rejected(batch, pair), reference)
                                 .result;
-        auto& of_source = sums.at(validation_.source_of(batch.samples[chosen / batch.seq]));
+        auto& of_source = sums.at(validation_.source_of(batch.samples[pair.chosen / batch.seq]));
         of_source.losses.add(static_cast<double>(result.loss));
         ++of_source.targets;
         rewards.add(result);

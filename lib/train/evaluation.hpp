@@ -18,6 +18,7 @@
 #include "spec/run_spec.hpp"
 #include "train/account/step_report.hpp"
 #include "train/data_loader.hpp"
+#include "train/preference/pair_losses.hpp"
 #include "train/step/assembly.hpp"
 #include "train/step/loss_sum.hpp"
 
@@ -87,6 +88,7 @@ class Evaluation {
     const schedule::ModelLayout& model_;
     Assembly& assembly_;
     RankBatch batch_;
+    PairLosses losses_;  ///< of the evaluated micro-batch
     std::span<const kernels::AnswerSums> references_;
 };
 

@@ -65,7 +65,9 @@ void fill(const train::BatchSlot& slot, const spec::RunSpec& run, std::int64_t f
     for (std::size_t row = 0; row < slot.samples.size(); ++row) {
         slot.samples[row] = first_sample + static_cast<std::int64_t>(row);
     }
-    test::fill_pairs(slot, run);
+    test::fill_pairs(slot, run, [&](std::int64_t row, std::int64_t position) {
+        return is_target(first_sample + row, position);
+    });
 }
 
 std::int64_t targets_of_step(const spec::RunSpec& run, std::int64_t step) {

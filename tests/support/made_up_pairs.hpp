@@ -24,20 +24,31 @@ inline constexpr std::int64_t pairs_of_sequence = 2;
 ///
 /// The first pair has the tokens before the middle of the sequence without its first one, the second pair the
 /// others.
-inline void fill_pairs(const train::BatchSlot& slot, const spec::RunSpec& run) {
+///
+/// \param is_target  true if a position of a sequence of the micro-batch counts in the loss
+template <class IsTarget>
+void fill_pairs(const train::BatchSlot& slot, const spec::RunSpec& run, const IsTarget& is_target) {
     if (slot.pairs.empty()) {
         return;
     }
     for (auto& pair : slot.pairs) {
-        pair = {-1, -1, -1};
+        pair = {-1, -1, -1, 0, 0};
     }
     const auto seq = static_cast<std::int32_t>(run.data.seq);
     for (std::int32_t row = 0; row < static_cast<std::int32_t>(run.train.micro_batch); ++row) {
         const auto first = row * seq;
         const auto at = row * pairs_of_sequence;
         const auto middle = first + seq / 2;
-        slot.pairs[at] = {first + 1, first + 2, middle};
-        slot.pairs[at + 1] = {middle, middle + 3, first + seq};
+        const auto rows_of_pair = [&](std::int32_t chosen, std::int32_t rejected, std::int32_t end) {
+            kernels::AnswerRows pair{chosen, rejected, end, 0, 0};
+            for (auto position = chosen - first; position < end - first; ++position) {
+                auto& tokens = position < rejected - first ? pair.chosen_tokens : pair.rejected_tokens;
+                tokens += is_target(row, position) ? 1 : 0;
+            }
+            return pair;
+        };
+        slot.pairs[at] = rows_of_pair(first + 1, first + 2, middle);
+        slot.pairs[at + 1] = rows_of_pair(middle, middle + 3, first + seq);
         const auto noise = static_cast<double>(slot.samples[row] % 3);
         slot.references[at] = {-1.5 - noise, -4.25};
         slot.references[at + 1] = {-9.0, -6.5 + noise};

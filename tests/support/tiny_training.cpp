@@ -53,7 +53,9 @@ void fill(const train::BatchSlot& slot,
         const auto row = static_cast<std::int64_t>(i) % run.train.micro_batch;
         slot.samples[i] = step * run.train.global_batch + first_sample + row;
     }
-    fill_pairs(slot, run);
+    fill_pairs(slot, run, [&](std::int64_t row, std::int64_t position) {
+        return is_target(first_sample + row, position);
+    });
 }
 
 /// Replaces the tokens of a slot of a cube, whose sequences differ from those of the targets.

@@ -13,8 +13,6 @@ using spec::RunSpec;
 
 /// Missing features. When a feature is implemented, remove its line; nothing else changes.
 constexpr std::array features = {
-    Feature{"parallel.context.degree", "a preference objective with context ranks",
-            [](const RunSpec& run, const Values&) { return run.parallel.context > 1 && run.data.has_pairs; }},
     Feature{"train.lora.rank", "tiles together with adapters",
             [](const RunSpec& run, const Values&) {
                 return run.model.lora.is_on() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);

@@ -13,28 +13,24 @@ using tensor::TensorRef;
 constexpr int threads = 128;
 
 /// Returns the sum of the losses of rows [begin, end) in lane 0. All lanes of a warp call it.
-__device__ AnswerLoss warp_loss_of_answer(const float* losses,
-                                          const std::uint8_t* mask,
-                                          std::int32_t begin,
-                                          std::int32_t end) {
-    AnswerLoss answer;
+__device__ double warp_loss_of_answer(const float* losses,
+                                      const layout::GatheredRows& rows,
+                                      std::int32_t begin,
+                                      std::int32_t end) {
+    double sum = 0;
     for (auto row = begin + static_cast<std::int32_t>(threadIdx.x % warp_size); row < end; row += warp_size) {
-        if (mask[row] != 0) {
-            answer.sum += losses[row];
-            ++answer.tokens;
-        }
+        sum += losses[rows.index(row)];
     }
     for (int half = warp_size / 2; half > 0; half /= 2) {
-        answer.sum += __shfl_down_sync(~0U, answer.sum, half);
-        answer.tokens += __shfl_down_sync(~0U, answer.tokens, half);
+        sum += __shfl_down_sync(~0U, sum, half);
     }
-    return answer;
+    return sum;
 }
 
 __global__ void __launch_bounds__(threads)
-    clear_results(std::int64_t rows, std::int64_t count, float* weights, PairResult* results) {
+    clear_results(std::int64_t own_rows, std::int64_t count, float* weights, PairResult* results) {
     const auto at = thread_of_grid();
-    if (at < rows) {
+    if (at < own_rows) {
         weights[at] = 0;
     }
     if (at < count) {
@@ -44,7 +40,8 @@ __global__ void __launch_bounds__(threads)
 
 /// One warp for each pair.
 __global__ void __launch_bounds__(threads) weigh_pairs(const float* losses,
-                                                       const std::uint8_t* mask,
+                                                       layout::GatheredRows rows,
+                                                       std::int64_t own_rows,
                                                        const AnswerRows* pairs,
                                                        std::int64_t count,
                                                        const AnswerSums* references,
@@ -56,8 +53,8 @@ __global__ void __launch_bounds__(threads) weigh_pairs(const float* losses,
         return;
     }
     const AnswerRows of = pairs[pair];
-    const auto chosen = warp_loss_of_answer(losses, mask, of.chosen, of.rejected);
-    const auto rejected = warp_loss_of_answer(losses, mask, of.rejected, of.end);
+    const AnswerLoss chosen{warp_loss_of_answer(losses, rows, of.chosen, of.rejected), of.chosen_tokens};
+    const AnswerLoss rejected{warp_loss_of_answer(losses, rows, of.rejected, of.end), of.rejected_tokens};
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
     PairGradient gradient{};
     if (lane == 0) {
@@ -67,7 +64,10 @@ __global__ void __launch_bounds__(threads) weigh_pairs(const float* losses,
     const float chosen_weight = __shfl_sync(~0U, gradient.chosen_weight, 0);
     const float rejected_weight = __shfl_sync(~0U, gradient.rejected_weight, 0);
     for (auto row = of.chosen + lane; row < of.end; row += warp_size) {
-        weights[row] = row < of.rejected ? chosen_weight : rejected_weight;
+        const auto local = rows.local(rows.index(row));
+        if (local >= 0 && local < own_rows) {
+            weights[local] = row < of.rejected ? chosen_weight : rejected_weight;
+        }
     }
 }
 
@@ -75,18 +75,18 @@ __global__ void __launch_bounds__(threads) weigh_pairs(const float* losses,
 
 void preference_weights(const device::Stream& stream,
                         TensorRef<const float, 1> losses,
-                        TensorRef<const std::uint8_t, 1> mask,
+                        const layout::GatheredRows& rows,
                         std::span<const AnswerRows> pairs,
                         std::span<const AnswerSums> references,
                         const PreferenceLoss& rule,
                         TensorRef<float, 1> weights,
                         std::span<PairResult> results) {
-    const auto rows = weights.extent(0);
+    const auto own_rows = weights.extent(0);
     const auto count = static_cast<std::int64_t>(pairs.size());
-    launch_grid(stream, "preference_weights", a_thread_each(rows > count ? rows : count, threads),
-                clear_results, rows, count, weights.data, results.data());
+    launch_grid(stream, "preference_weights", a_thread_each(own_rows > count ? own_rows : count, threads),
+                clear_results, own_rows, count, weights.data, results.data());
     launch_grid(stream, "preference_weights", a_thread_each(count * warp_size, threads), weigh_pairs,
-                losses.data, mask.data, pairs.data(), count, references.data(), rule, weights.data,
+                losses.data, rows, own_rows, pairs.data(), count, references.data(), rule, weights.data,
                 results.data());
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/element.hpp"
+#include "layout/context/context_rows.hpp"
 
 namespace ziggurat::kernels {
 
@@ -19,11 +20,14 @@ struct PreferenceLoss {
     float label_smoothing = 0;  ///< not for IPO
 };
 
-/// Rows of the answers of a pair. The rejected answer follows the chosen one directly.
+/// Rows of the answers of a pair, and their counted tokens. The rejected answer follows the chosen one
+/// directly.
 struct AnswerRows {
     std::int32_t chosen;  ///< first row; negative: no pair
     std::int32_t rejected;
     std::int32_t end;
+    std::int32_t chosen_tokens;
+    std::int32_t rejected_tokens;
 };
 
 /// Log-probabilities of the counted tokens of both answers of a pair.
@@ -51,29 +55,26 @@ struct PairGradient {
     float rejected_weight;
 };
 
-/// Returns the loss of an answer with the rows [begin, end), on the host.
+/// Returns the sum of the losses of an answer with the rows [begin, end), on the host.
 ///
 /// The order of the sum is that of preference_weights.
-inline AnswerLoss loss_of_answer(const float* losses,
-                                 const std::uint8_t* mask,
-                                 std::int32_t begin,
-                                 std::int32_t end) noexcept {
+///
+/// \param losses  gathered from all context ranks; 0 for tokens that do not count
+inline double loss_of_answer(const float* losses,
+                             const layout::GatheredRows& rows,
+                             std::int32_t begin,
+                             std::int32_t end) noexcept {
     constexpr int num_lanes = 32;
     double lanes[num_lanes] = {};
-    AnswerLoss answer;
     for (std::int32_t row = begin; row < end; ++row) {
-        if (mask[row] != 0) {
-            lanes[(row - begin) % num_lanes] += static_cast<double>(losses[row]);
-            ++answer.tokens;
-        }
+        lanes[(row - begin) % num_lanes] += static_cast<double>(losses[rows.index(row)]);
     }
     for (int half = num_lanes / 2; half > 0; half /= 2) {
         for (int lane = 0; lane < half; ++lane) {
             lanes[lane] += lanes[lane + half];
         }
     }
-    answer.sum = lanes[0];
-    return answer;
+    return lanes[0];
 }
 
 /// Returns log(1 + exp(x)) without overflow.

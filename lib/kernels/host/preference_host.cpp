@@ -11,7 +11,7 @@ using tensor::TensorRef;
 
 void preference_weights(const device::Stream&,
                         TensorRef<const float, 1> losses,
-                        TensorRef<const std::uint8_t, 1> mask,
+                        const layout::GatheredRows& rows,
                         std::span<const AnswerRows> pairs,
                         std::span<const AnswerSums> references,
                         const PreferenceLoss& rule,
@@ -20,16 +20,22 @@ void preference_weights(const device::Stream&,
     std::fill_n(weights.data, weights.extent(0), 0.0f);
     std::ranges::fill(results, PairResult{});
     for (std::size_t p = 0; p < pairs.size(); ++p) {
-        const auto [chosen, rejected, end] = pairs[p];
-        if (chosen < 0) {
+        const auto& pair = pairs[p];
+        if (pair.chosen < 0) {
             continue;
         }
-        ZG_EXPECTS(chosen <= rejected && rejected <= end && end <= weights.extent(0));
-        const auto of = preference_of(rule, loss_of_answer(losses.data, mask.data, chosen, rejected),
-                                      loss_of_answer(losses.data, mask.data, rejected, end), references[p]);
+        ZG_EXPECTS(pair.chosen <= pair.rejected && pair.rejected <= pair.end && pair.end <= losses.extent(0));
+        const auto of = preference_of(
+            rule, {loss_of_answer(losses.data, rows, pair.chosen, pair.rejected), pair.chosen_tokens},
+            {loss_of_answer(losses.data, rows, pair.rejected, pair.end), pair.rejected_tokens},
+            references[p]);
         results[p] = of.result;
-        std::fill(weights.data + chosen, weights.data + rejected, of.chosen_weight);
-        std::fill(weights.data + rejected, weights.data + end, of.rejected_weight);
+        for (auto row = pair.chosen; row < pair.end; ++row) {
+            const auto local = rows.local(rows.index(row));
+            if (local >= 0 && local < weights.extent(0)) {
+                weights.data[local] = row < pair.rejected ? of.chosen_weight : of.rejected_weight;
+            }
+        }
     }
 }
 

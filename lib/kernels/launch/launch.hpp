@@ -20,6 +20,7 @@
 
 namespace ziggurat::layout {
 struct ContextHeads;
+struct GatheredRows;
 struct RingRound;
 }  // namespace ziggurat::layout
 
@@ -40,8 +41,8 @@ struct SplitNorm;
 template <class T>
 concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, AdamW> ||
     std::is_same_v<T, AttentionShape> || std::is_same_v<T, layout::ContextHeads> ||
-    std::is_same_v<T, layout::RingRound> || std::is_same_v<T, LocalWindow> ||
-    std::is_same_v<T, LogitTransform> || std::is_same_v<T, NormalField> ||
+    std::is_same_v<T, layout::GatheredRows> || std::is_same_v<T, layout::RingRound> ||
+    std::is_same_v<T, LocalWindow> || std::is_same_v<T, LogitTransform> || std::is_same_v<T, NormalField> ||
     std::is_same_v<T, PreferenceLoss> || std::is_same_v<T, QkvHeads> || std::is_same_v<T, SplitNorm>;
 
 /// Translates arguments for backends: replaces addresses by those that the backend can access.

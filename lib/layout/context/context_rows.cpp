@@ -30,4 +30,17 @@ ContextRows context_rows(const spec::Parallel& parallel, int rank, std::int64_t 
             .first_of_second = (blocks - 1 - rank) * block};
 }
 
+GatheredRows gathered_rows(const spec::Parallel& parallel,
+                           int rank,
+                           std::int64_t sequences,
+                           std::int64_t seq) {
+    const auto blocks = context_blocks(parallel);
+    ZG_EXPECTS(seq % blocks == 0 && rank >= 0 && rank < parallel.context);
+    return {.ranks = parallel.context,
+            .rank = rank,
+            .rows = sequences * (seq / parallel.context),
+            .blocks = blocks,
+            .block = seq / blocks};
+}
+
 }  // namespace ziggurat::layout

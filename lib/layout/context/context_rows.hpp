@@ -1,4 +1,4 @@
-/// Positions of a sequence that a context rank has.
+/// Positions of a sequence that a context rank has, and their order in a gather of all ranks.
 #pragma once
 
 #include <array>
@@ -38,6 +38,33 @@ struct ContextRows {
     bool operator==(const ContextRows&) const = default;
 };
 
+/// Rows of whole sequences that are gathered from all context ranks, in the order of the ranks.
+///
+/// A row of a batch is seq * sequence + position. A default-constructed object is that of one rank, whose
+/// gathered rows are the rows of the batch.
+struct GatheredRows {
+    std::int64_t ranks = 1;
+    std::int64_t rank = 0;    ///< this rank
+    std::int64_t rows = 0;    ///< of each rank; used with several ranks
+    std::int64_t blocks = 1;  ///< of a sequence
+    std::int64_t block = 0;   ///< positions of a block; used with several ranks
+
+    /// Returns the index of a row of the batch among the gathered rows.
+    ZG_ELEMENT std::int64_t index(std::int64_t row) const noexcept {
+        if (ranks == 1) {
+            return row;
+        }
+        const auto sequence = row / (blocks * block);
+        const auto number = row / block % blocks;
+        const bool is_first = number < ranks;
+        const auto owner = is_first ? number : blocks - 1 - number;
+        const auto first = sequence * (blocks / ranks) + (is_first ? 0 : 1);  // block of the owner
+        return owner * rows + first * block + row % block;
+    }
+    /// Returns the row of this rank at an index; negative, or at least `rows`: another rank has it.
+    ZG_ELEMENT std::int64_t local(std::int64_t index) const noexcept { return index - rank * rows; }
+};
+
 /// Number of blocks into which context ranks cut a sequence.
 std::int64_t context_blocks(const spec::Parallel& parallel);
 
@@ -51,5 +78,13 @@ std::int64_t position_parts(const spec::Parallel& parallel);
 ///
 /// \pre context_blocks() divides `seq`
 ContextRows context_rows(const spec::Parallel& parallel, int rank, std::int64_t seq);
+
+/// Returns the order of gathered rows of `sequences` sequences of `seq` positions; `rank` is this rank.
+///
+/// \pre context_blocks() divides `seq`
+GatheredRows gathered_rows(const spec::Parallel& parallel,
+                           int rank,
+                           std::int64_t sequences,
+                           std::int64_t seq);
 
 }  // namespace ziggurat::layout

@@ -15,16 +15,53 @@ namespace ziggurat::schedule {
 
 using layout::PhaseKind;
 
+/// Returns the losses of the micro-batch, gathered from all context ranks.
+///
+/// An answer lies on several context ranks. Each of them gathers the losses of all positions, so that it sums
+/// them in the order in which one rank does.
+Operand PhaseWriter::losses_of_all_positions(UnitId unit, int mb) {
+    auto& program = draft_.program;
+    const int ranks = model_.mesh.degree(spec::Axis::context);
+    const auto losses = batch(BatchTensor::losses, mb);
+    if (ranks == 1) {
+        return losses;
+    }
+    const auto bytes = losses.bytes();
+    const BufferId own = scratch_buffer("losses of own positions", bytes, MemoryCategory::logits, unit, mb);
+    auto copy = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::none);
+    copy.kind = OpKind::add;
+    copy.flops = 0;
+    copy.label = unit_of(unit).name + ".losses of own positions " + std::to_string(mb);
+    copy.reads.push_back(losses);
+    copy.writes.push_back(whole(program, own, Role::losses));
+    add(std::move(copy));
+
+    const BufferId all =
+        scratch_buffer("losses of all positions", bytes * ranks, MemoryCategory::logits, unit, mb);
+    Op gather;
+    gather.kind = OpKind::all_gather;
+    gather.purpose = Purpose::context;
+    gather.unit = unit;
+    gather.microbatch = mb;
+    gather.group = program.group("context", model_.mesh.group(spec::Axis::context, model_.rank));
+    gather.lane = program.lane(Engine::collective, gather.group);
+    gather.payload = spec::DType::f32;
+    gather.label = unit_of(unit).name + ".losses of all positions " + std::to_string(mb);
+    gather.blocks = equal_blocks(bytes / 4 * ranks, 4, ranks);
+    gather.reads.push_back(whole(program, own, Role::input));
+    gather.writes.push_back(whole(program, all, Role::output));
+    add(std::move(gather));
+    return whole(program, all, Role::losses);
+}
+
 /// Computes the results of pairs and the factor of each token's gradient; returns the factors.
 BufferId PhaseWriter::weights_of_pairs(UnitId unit, int mb) {
+    const auto losses = losses_of_all_positions(unit, mb);
     auto op = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::none);
     op.kind = OpKind::loss;
     op.flops = 0;
     op.label = unit_of(unit).name + ".pairs " + std::to_string(mb);
-    for (const auto tensor :
-         {BatchTensor::losses, BatchTensor::mask, BatchTensor::pairs, BatchTensor::references}) {
-        op.reads.push_back(batch(tensor, mb));
-    }
+    op.reads = {losses, batch(BatchTensor::pairs, mb), batch(BatchTensor::references, mb)};
     const BufferId weights =
         scratch_buffer("weights of tokens", model_.tokens * 4, MemoryCategory::logits, unit, mb);
     op.writes.push_back(whole(draft_.program, weights, Role::token_weights));

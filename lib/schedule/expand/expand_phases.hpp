@@ -239,6 +239,7 @@ class PhaseWriter {
 
     // expand_head_pairs.cpp
     void head_of_pairs(UnitId unit, int microbatch, const PackedHead& packed, BufferId d_h);
+    Operand losses_of_all_positions(UnitId unit, int microbatch);
     BufferId weights_of_pairs(UnitId unit, int microbatch);
     void add_token_weights(Op& loss, BufferId weights) const;
 

@@ -68,6 +68,9 @@ ContextBytes context_bytes_by_formula(const spec::RunSpec& spec, const ModelLayo
     const auto again = exchanges ? recompute_inputs(spec, model) : computed_again(spec, model);
     const int inner = layout::inner_ring(spec);
     ContextBytes bytes;
+    if (spec.data.has_pairs && model.stage == model.head_stage) {
+        bytes.of_losses = spec.train.micro_batches * 4 * model.tokens * (spec.parallel.context - 1);
+    }
     for (const auto& units : model.chunk_units) {
         for (const UnitId unit : units) {
             const auto& phases = model.table.units[unit].phases;

@@ -10,10 +10,11 @@ namespace ziggurat::schedule {
 
 /// Bytes that a rank sends over the context axis in a training step.
 struct ContextBytes {
-    std::int64_t of_ring = 0;        ///< in the ring of its node, or in the only ring; Ulysses: all
+    std::int64_t of_ring = 0;        ///< in the ring of its node, or in the only ring; Ulysses: of heads
     std::int64_t between_nodes = 0;  ///< in rings of two levels, to the next node
+    std::int64_t of_losses = 0;      ///< of a preference objective
 
-    std::int64_t total() const { return of_ring + between_nodes; }
+    std::int64_t total() const { return of_ring + between_nodes + of_losses; }
 };
 
 /// Returns the bytes that a rank sends over the context axis in a training step.
@@ -29,6 +30,9 @@ struct ContextBytes {
 ///
 /// Rings of m ranks on n nodes, at most: N k n (m - 1) elements within the node and N k (n - 1) between nodes
 /// in each pass, and in backward n m and n - 1 times N k elements of float.
+///
+/// With a preference objective, a rank of the head's stage also sends 4 N (c - 1) bytes for each micro-batch,
+/// in which N losses go to each other rank.
 ///
 /// Source: Jacobs et al., "DeepSpeed Ulysses", 2023, section 3.2: 4 N h / P for each of query, key, value and
 ///         output; Liu et al., "Ring Attention", 2023, section 3

@@ -7,21 +7,18 @@
 
 #include "comm/control.hpp"
 #include "train/data_loader.hpp"
+#include "train/preference/pair_losses.hpp"
 
 namespace ziggurat::train {
 
 namespace {
 
 /// Writes the bits of the log-probabilities of both answers of each pair.
-void put_scores(const data::Batch& batch, std::span<const float> losses, std::span<std::int64_t> words) {
-    const auto bits = [&](std::int32_t begin, std::int32_t end) {
-        return std::bit_cast<std::int64_t>(
-            -kernels::loss_of_answer(losses.data(), batch.mask.data(), begin, end).sum);
-    };
+void put_scores(const data::Batch& batch, const PairLosses& losses, std::span<std::int64_t> words) {
     for (std::size_t p = 0; p < batch.pairs.size(); ++p) {
-        const auto [chosen, rejected, end] = batch.pairs[p];
-        words[2 * p] = bits(chosen, rejected);
-        words[2 * p + 1] = bits(rejected, end);
+        const auto& pair = batch.pairs[p];
+        words[2 * p] = std::bit_cast<std::int64_t>(-losses.chosen(batch, pair).sum);
+        words[2 * p + 1] = std::bit_cast<std::int64_t>(-losses.rejected(batch, pair).sum);
     }
 }
 
@@ -46,14 +43,17 @@ void score_pairs(const ScoredRun& run,
     const auto all = samples.num_samples();
     const auto rows = run.spec.train.micro_batch;
     RankBatch batch{run.spec, {run.model.sequence_group, run.model.turned_group, run.model.positions}};
+    PairLosses losses{run.spec, run.world, run.model};
     std::int64_t done = 0;
     while (done < all && !stops()) {
         batch.fill(samples, done, rows, run.assembly.evaluate_slot());
         run.assembly.evaluator().run_step();
+        if (run.model.stage == run.model.head_stage) {
+            losses.gather(run.assembly.evaluate_slot().losses);
+        }
         if (run.model.counts_losses()) {
             const auto first = std::min(done + run.model.turned_group * rows, all);
-            put_scores(batch.of_targets(), run.assembly.evaluate_slot().losses,
-                       std::span{words}.subspan(2 * begins[first]));
+            put_scores(batch.of_targets(), losses, std::span{words}.subspan(2 * begins[first]));
         }
         done = std::min(done + rows * run.spec.parallel.sequence_groups(), all);
         progress.is_at(done, all);

@@ -33,6 +33,7 @@ StepEnd::StepEnd(const comm::Context& world,
       has_pairs_{spec.data.has_pairs},
       has_no_flush_{spec::has_no_flush(spec.parallel)},
       rows_{spec.train.micro_batch},
+      seq_{spec.data.has_pairs ? spec.data.seq : model.positions.size},
       sources_(spec.data.train.size() > 1 ? spec.data.train.size() : 0),
       source_targets_(sources_.size()) {
     const int num_words = first_source + words_of_source * static_cast<int>(sources_.size()) +
@@ -60,7 +61,6 @@ Action StepEnd::bind(const schedule::Program& program, const schedule::Op& op, s
             squares_.push_back(memory.span<ExactSum>(buffer).data());
         } else if (read.role == schedule::Role::losses || read.role == schedule::Role::pair_results) {
             const auto slot = batch_slots(program, memory).at(buffer.microbatch);
-            seq_ = std::ssize(slot.tokens) / rows_;
             microbatches_.push_back({.losses = has_pairs_ ? std::span<float>{} : slot.losses,
                                      .mask = slot.mask,
                                      .samples = slot.samples.last(rows_),

@@ -110,7 +110,7 @@ class StepEnd {
     bool has_pairs_;
     bool has_no_flush_;
     std::int64_t rows_;  ///< sequences of a micro-batch
-    std::int64_t seq_ = 0;
+    std::int64_t seq_;   ///< rows of a sequence: of its losses on this rank, or of its pairs
     std::vector<const ExactSum*> squares_;  ///< sums of squares of this rank's part of the gradient
     std::vector<Microbatch> microbatches_;
     std::vector<ExactSum> sources_;  ///< losses of this rank, by source; empty: there is one source

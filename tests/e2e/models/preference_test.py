@@ -7,6 +7,7 @@ layout, after a resume, and for every reference.
 scripts/oracle/preference.py has made the values, which are in tests/oracle/preference_tiny.*.
 """
 
+import json
 import math
 import pathlib
 import re
@@ -26,6 +27,10 @@ LAYOUTS = {
     "tensor": ("ipo", 2, ("parallel.tensor=2", "parallel.sequence=true")),
     "grid": ("ipo", 4, ("parallel.tensor={degree: 4, mode: 2d}", "train.micro_batch=1")),
     "cube": ("other_reference", 8, ("parallel.tensor={degree: 8, mode: 3d}", "train.micro_batch=1")),
+    "ring": ("ipo", 2, ("parallel.context={degree: 2, kind: ring}", "sharding.zero=3", "train.micro_batch=2")),
+    "ulysses": ("smoothed", 2, ("parallel.context=2", "train.micro_batch=1")),
+    "ring_pipeline": ("other_reference", 4, ("parallel.context={degree: 2, kind: ring}", "parallel.pipeline=2",
+                                             "train.micro_batch=1")),
     "pipeline": ("smoothed", 2, ("parallel.pipeline=2", "train.micro_batch=1")),
     "nvme": ("other_reference", 1, (ON_NVME, "tiers.nvme.paths=[nvme]", "tiers.chunk=4096")),
     "host": ("smoothed", 2, ("sharding.zero=3", "train.micro_batch=1",
@@ -34,6 +39,7 @@ LAYOUTS = {
 LORA = "train.lora={rank: 4, alpha: 8}"
 ADAPTED_STEPS = 3
 SAME = 1e-6  # of two computations of the same reference
+VALIDATED = 1e-4  # of trainings on different layouts
 
 
 def objectives_are_those_of_pytorch(chosen):
@@ -53,6 +59,28 @@ def layouts_agree(chosen):
     for (run, (name, _, _)), steps in zip(LAYOUTS.items(), runs):
         place.expect_oracle(f"{name} on layout {run}", steps, name)
     say(f"{len(LAYOUTS)} layouts compute the same")
+
+
+def validations_agree(chosen):
+    """The loss and the rewards of validation pairs are the same on context ranks, which share each answer."""
+    place = PairFolder(chosen, "validated")
+    settings = ("train.steps=2", "train.micro_batch=1", "data.validation=[{format: chat, path: pairs.samples}]",
+                "validate={every: 1 steps, batches: 3}")
+    layouts = {"one": ((), 1), "ring": (("parallel.context={degree: 2, kind: ring}",), 2),
+               "ulysses": (("parallel.context=2", "parallel.tensor=2"), 4)}
+    objective = place.oracle["objectives"]["ipo"]
+    concurrently(*(partial(place.train, run, objective, *settings, *more, ranks=ranks)
+                   for run, (more, ranks) in layouts.items()))
+    found = {run: [row for row in map(json.loads, (place.folder / run / "metrics.jsonl").read_text().splitlines())
+                   if row["event"] == "validate"] for run in layouts}
+    expect(len(found["one"]) >= 2, f"validations: {found}")
+    for run, rows in found.items():
+        for ours, theirs in zip(rows, found["one"], strict=True):
+            for key in ("loss", "reward_chosen", "reward_rejected"):
+                expect(abs(ours[key] - theirs[key]) <= VALIDATED * max(1, abs(theirs[key])),
+                       f"{key} of the validation at step {ours['step']} is {ours[key]} on layout {run} and {theirs[key]} "
+                       "on one rank")
+    say("validations on context ranks are those of one rank")
 
 
 def packed_pairs_agree(chosen):
@@ -83,7 +111,7 @@ def resumes_on_another_layout(chosen):
     shutil.copytree(place.folder / "stored", place.folder / "removed")
     (place.folder / "removed" / "reference.scores").unlink()
     resume = ("run.resume=auto", "checkpoint.every=8 steps")
-    runs = {"stored": ("sharding.zero=3",), "removed": ("parallel.tensor=2",)}
+    runs = {"stored": ("sharding.zero=3",), "removed": ("parallel.context={degree: 2, kind: ring}",)}
     results = concurrently(*(partial(place.train, run, objective, *resume, *settings, ranks=2)
                              for run, settings in runs.items()))
     for run, steps in zip(runs, results):
@@ -116,5 +144,5 @@ def adapters_have_their_references(chosen):
 
 
 if __name__ == "__main__":
-    run_script(__doc__, objectives_are_those_of_pytorch, layouts_agree, packed_pairs_agree, resumes_on_another_layout,
-               adapters_have_their_references)
+    run_script(__doc__, objectives_are_those_of_pytorch, layouts_agree, validations_agree, packed_pairs_agree,
+               resumes_on_another_layout, adapters_have_their_references)

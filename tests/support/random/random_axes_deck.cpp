@@ -40,11 +40,6 @@ struct Degrees {
     int layers() const { return is_cube ? depth : 1; }
 };
 
-/// True if first_taken() may draw a preference objective, which context ranks cannot have.
-bool may_have_pairs(std::uint64_t seed) {
-    return seed % 5 == 4;
-}
-
 /// Makes the tensor ranks a grid or a cube.
 void draw_grid(Draw& draw, Degrees& drawn) {
     drawn.is_cube = draw.chance(0.4);
@@ -53,14 +48,13 @@ void draw_grid(Draw& draw, Degrees& drawn) {
 }
 
 /// Draws any layout of up to `max` ranks, except those of the data axis alone.
-Degrees draw_degrees(Draw& draw, int max, bool has_pairs) {
+Degrees draw_degrees(Draw& draw, int max) {
     Degrees drawn;
-    const bool has_context = !has_pairs;
     do {
         drawn = {};
         drawn.tensor = draw.one_of<int>({1, 1, 2, 2, 2, 3, 4, 5, 6});
         drawn.stages = draw.one_of<int>({1, 1, 2, 2, 2, 3, 3, 4, 5, 6});
-        drawn.context = has_context ? draw.one_of<int>({1, 1, 1, 2, 3, 4}) : 1;
+        drawn.context = draw.one_of<int>({1, 1, 1, 2, 3, 4});
         drawn.data = draw.one_of<int>({1, 1, 1, 2, 2, 3, 4});
         if (draw.chance(0.4)) {
             draw_grid(draw, drawn);
@@ -342,7 +336,7 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
 
 RandomDeck random_deck_of_axes(std::uint64_t seed, int max_ranks, const std::string& nvme_folder) {
     Draw draw{seed};
-    const auto degrees = draw_degrees(draw, max_ranks, may_have_pairs(seed));
+    const auto degrees = draw_degrees(draw, max_ranks);
     return first_taken(seed, degrees.ranks(), [&] { return drawn_text(draw, degrees, nvme_folder); });
 }
 
@@ -381,7 +375,7 @@ RandomDeck other_layout_of(const RandomDeck& deck, const std::string& nvme_folde
         degrees = {};
         degrees.tensor = draw.one_of<int>({1, 1, 2, 3, 4, 6});
         degrees.stages = draw.one_of<int>({1, 1, 2, 3, 4});
-        degrees.context = may_have_pairs(deck.seed) ? 1 : draw.one_of<int>({1, 1, 2, 3});
+        degrees.context = draw.one_of<int>({1, 1, 2, 3});
         degrees.data = draw.one_of<int>({1, 1, 2, 3});
         if (draw.chance(0.2)) {
             draw_grid(draw, degrees);

@@ -355,7 +355,7 @@ spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& l
     } else if (draw.chance(0.15)) {
         spec.optimizer.clip = spec::ClipPolicy::per_unit;
     }
-    if (spec.model.dropout == 0 && spec.parallel.context == 1 && spec.data.seq >= 8 && draw.chance(0.25)) {
+    if (spec.model.dropout == 0 && spec.data.seq >= 8 && draw.chance(0.25)) {
         spec = with_pairs(spec, draw.chance(0.5) ? spec::ObjectiveKind::dpo : spec::ObjectiveKind::ipo);
     }
     if (!spec.overlap.optimizer_with_backward && draw.chance(0.3)) {

@@ -282,8 +282,8 @@ void add_losses(Calls& calls) {
                                        use.put(statistics), use.inputs());
     };
     calls["preference_weights"] = [=](Operands& use) {
-        preference_weights(use.stream, use.row<float>(rows), use.put(mask),
-                           use.put(std::vector<AnswerRows>{{0, 2, 5}, {-1, -1, -1}}),
+        preference_weights(use.stream, use.row<float>(2 * rows), {2, 1, rows, 2, rows},
+                           use.put(std::vector<AnswerRows>{{0, 2, 10, 2, 3}, {-1, -1, -1, 0, 0}}),
                            use.put(std::vector<AnswerSums>{{-1.5, -0.5}, {0, 0}}), {.beta = 0.5f},
                            use.row<float>(rows), use.put(std::vector<PairResult>(2)));
     };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "spec/run_spec.hpp"
 #include "tests/support/device/test_stream.hpp"
 
 namespace ziggurat::kernels {
@@ -17,13 +18,19 @@ constexpr std::int64_t rows = 72;
 struct Pairs {
     std::vector<float> losses;
     std::vector<std::uint8_t> mask;
-    std::vector<AnswerRows> rows_of_pair{{2, 40, 50}, {50, 52, 70}, {-1, -1, -1}, {0, 1, 2}};
+    std::vector<AnswerRows> rows_of_pair{
+        {2, 40, 50, 0, 0}, {50, 52, 70, 0, 0}, {-1, -1, -1, 0, 0}, {0, 1, 2, 0, 0}};
     std::vector<AnswerSums> references{{-31.5, -9.25}, {-2, -20.5}, {1, 2}, {3, 4}};
 
     Pairs() : losses(rows), mask(rows, 1) {
         for (std::int64_t row = 0; row < rows; ++row) {
-            losses[row] = 0.25f + 0.02f * static_cast<float>((row * 37) % 50);
             mask[row] = row % 7 == 3 ? 0 : 1;
+            losses[row] = mask[row] != 0 ? 0.25f + 0.02f * static_cast<float>((row * 37) % 50) : 0;
+        }
+        for (auto& pair : rows_of_pair) {
+            for (auto row = pair.chosen; row < pair.end; ++row) {
+                (row < pair.rejected ? pair.chosen_tokens : pair.rejected_tokens) += mask[row];
+            }
         }
     }
 };
@@ -36,8 +43,8 @@ struct WeightsAndResults {
 WeightsAndResults weigh(const Pairs& pairs, const PreferenceLoss& rule) {
     WeightsAndResults made;
     const device::Stream& stream = test_stream();
-    preference_weights(stream, pairs.losses, pairs.mask, pairs.rows_of_pair, pairs.references, rule,
-                       made.weights, made.results);
+    preference_weights(stream, pairs.losses, {}, pairs.rows_of_pair, pairs.references, rule, made.weights,
+                       made.results);
     stream.finish();
     return made;
 }
@@ -54,9 +61,9 @@ AnswerLoss sum_of(const Pairs& pairs, std::int64_t begin, std::int64_t end) {
 
 /// Loss of a pair, straight from the papers' formulas.
 double expected_loss(const Pairs& pairs, std::size_t p, const PreferenceLoss& rule) {
-    const auto [chosen_row, rejected_row, end] = pairs.rows_of_pair[p];
-    const auto chosen = sum_of(pairs, chosen_row, rejected_row);
-    const auto rejected = sum_of(pairs, rejected_row, end);
+    const auto& of = pairs.rows_of_pair[p];
+    const auto chosen = sum_of(pairs, of.chosen, of.rejected);
+    const auto rejected = sum_of(pairs, of.rejected, of.end);
     const double beta = rule.beta;
     if (rule.is_ipo) {
         const double gain = (-chosen.sum - pairs.references[p].chosen) / chosen.tokens -
@@ -79,8 +86,8 @@ TEST(PreferenceWeights, LossesAndRewardsAreThoseOfTheFormulas) {
         const auto made = weigh(pairs, rule);
         for (std::size_t p = 0; p < 2; ++p) {
             EXPECT_NEAR(made.results[p].loss, expected_loss(pairs, p, rule), 1e-6) << p;
-            const auto [chosen_row, rejected_row, end] = pairs.rows_of_pair[p];
-            const auto chosen = sum_of(pairs, chosen_row, rejected_row);
+            const auto& of = pairs.rows_of_pair[p];
+            const auto chosen = sum_of(pairs, of.chosen, of.rejected);
             const double share = rule.is_ipo ? 1.0 / chosen.tokens : 1.0;
             EXPECT_NEAR(made.results[p].reward_chosen,
                         rule.beta * (-chosen.sum - pairs.references[p].chosen) * share, 1e-6);
@@ -115,6 +122,43 @@ TEST(PreferenceWeights, RowsAndResultsWithoutAPairAreZero) {
     EXPECT_EQ(made.weights[71], 0);
     EXPECT_NE(made.weights[2], 0);
     EXPECT_LT(made.weights[60], 0);  // of a rejected answer
+}
+
+// Three context ranks share two sequences of 36 tokens; the first pair has tokens of both.
+TEST(PreferenceWeights, OfContextRanksAreThoseOfOneRank) {
+    const Pairs pairs;
+    for (const auto kind : {spec::ContextKind::ring, spec::ContextKind::ulysses}) {
+        spec::Parallel parallel;
+        parallel.context = 3;
+        parallel.context_kind = kind;
+        std::vector<float> gathered;
+        for (int rank = 0; rank < 3; ++rank) {
+            const auto own = layout::context_rows(parallel, rank, rows / 2);
+            for (std::int64_t row = 0; row < 2 * own.size; ++row) {
+                gathered.push_back(pairs.losses[row / own.size * rows / 2 + own.position(row % own.size)]);
+            }
+        }
+        for (const auto& rule : rules) {
+            const auto alone = weigh(pairs, rule);
+            for (int rank = 0; rank < 3; ++rank) {
+                std::vector<float> weights(rows / 3, 9);
+                std::vector<PairResult> results(4);
+                preference_weights(test_stream(), gathered,
+                                   layout::gathered_rows(parallel, rank, 2, rows / 2), pairs.rows_of_pair,
+                                   pairs.references, rule, weights, results);
+                test_stream().finish();
+                const auto own = layout::context_rows(parallel, rank, rows / 2);
+                for (std::int64_t row = 0; row < rows / 3; ++row) {
+                    const auto of_batch = row / own.size * rows / 2 + own.position(row % own.size);
+                    EXPECT_EQ(weights[row], alone.weights[of_batch]) << "row " << of_batch;
+                }
+                for (std::size_t p = 0; p < results.size(); ++p) {
+                    EXPECT_EQ(results[p].loss, alone.results[p].loss) << "pair " << p;
+                    EXPECT_EQ(results[p].reward_rejected, alone.results[p].reward_rejected) << "pair " << p;
+                }
+            }
+        }
+    }
 }
 
 TEST(PreferenceWeights, LargeMarginsStayFinite) {

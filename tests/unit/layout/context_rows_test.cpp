@@ -65,6 +65,29 @@ TEST(ContextRows, GiveAllRanksOfARingTheSameNumberOfPairs) {
     }
 }
 
+TEST(GatheredRows, AreThoseOfAllRanksInTheirOrder) {
+    for (const auto kind : {spec::ContextKind::ring, spec::ContextKind::ulysses}) {
+        for (const int ranks : {1, 2, 3, 5}) {
+            const std::int64_t seq = 6 * ranks;
+            const auto parallel = context_of(ranks, kind);
+            for (int rank = 0; rank < ranks; ++rank) {
+                const auto own = context_rows(parallel, rank, seq);
+                const auto gathered = gathered_rows(parallel, rank, 3, seq);
+                for (std::int64_t row = 0; row < 3 * own.size; ++row) {
+                    const auto of_batch = row / own.size * seq + own.position(row % own.size);
+                    EXPECT_EQ(gathered.index(of_batch), rank * 3 * own.size + row) << ranks << " ranks";
+                    EXPECT_EQ(gathered.local(gathered.index(of_batch)), row);
+                }
+            }
+        }
+    }
+}
+
+TEST(GatheredRows, AreThoseOfTheBatchByDefault) {
+    EXPECT_EQ(GatheredRows{}.index(5), 5);
+    EXPECT_EQ(GatheredRows{}.local(5), 5);
+}
+
 TEST(ContextRows, AreThePositionsThemselvesByDefault) {
     EXPECT_EQ(ContextRows{}.position(5), 5);
 }

@@ -270,7 +270,7 @@ TEST(Expand, WeighsTokensOfPairsBetweenTwoSweepsOfTheHead) {
                       "loss forward 0 losses of rows 0", "pairs 0", "loss backward 0 rows 0",
                       "logits backward_input 0 rows 0", "logits backward_weight 0 rows 0"}));
     const auto& pairs = op_of(one_block, "head.pairs 0");
-    EXPECT_EQ(operands(one_block, pairs.reads), "losses=losses mask=mask pairs=pairs references=references");
+    EXPECT_EQ(operands(one_block, pairs.reads), "losses=losses pairs=pairs references=references");
     EXPECT_EQ(operands(one_block, pairs.writes), "token_weights=weights of tokens pair_results=pair_results");
 
     spec.data.seq = 600;

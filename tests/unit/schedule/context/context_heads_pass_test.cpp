@@ -7,6 +7,7 @@
 #include "layout/context/context_heads.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/volumes/context_volumes.hpp"
+#include "schedule/volumes/volumes.hpp"
 #include "tests/support/random/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
@@ -32,14 +33,7 @@ spec::RunSpec exchanging(const std::string& family, int context, std::int64_t mi
 }
 
 std::int64_t exchanged_bytes(const Program& program) {
-    std::int64_t bytes = 0;
-    for (const auto& op : program.ops) {
-        if (op.kind == OpKind::all_to_all) {
-            const auto& group = program.groups[static_cast<std::size_t>(op.group)];
-            bytes += row_of(op.kind).collective->bytes_sent(op.reads.front().bytes(), group.size());
-        }
-    }
-    return bytes;
+    return bytes_sent_by_purpose(program)[Purpose::context];
 }
 
 TEST(ContextHeads, SendsFourExchangesOfALayerAndMicroBatch) {

@@ -15,6 +15,7 @@
 #include "schedule/verify/check_program.hpp"
 #include "schedule/verify/simulate.hpp"
 #include "schedule/volumes/all_axes.hpp"
+#include "schedule/volumes/context_volumes.hpp"
 #include "schedule/volumes/grid_volumes.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "tests/support/made_up_pairs.hpp"
@@ -60,6 +61,11 @@ std::vector<Combination> combinations() {
         {"ring", [](spec::RunSpec& run) { set_context(run, spec::ContextKind::ring); }},
         {"ulysses", [](spec::RunSpec& run) { set_context(run, spec::ContextKind::ulysses); }},
         {"pairs", [](spec::RunSpec& run) { run = test::with_pairs(run); }},
+        {"pairs_on_context_ranks",
+         [](spec::RunSpec& run) {
+             set_context(run, spec::ContextKind::ring);
+             run = test::with_pairs(run);
+         }},
         {"adapters", set_adapters},
         {"adapters_full",
          [](spec::RunSpec& run) {
@@ -152,6 +158,9 @@ TEST_P(GridFeatures, ComputeWhatWasAskedForAndSendTheBytesOfTheFormulas) {
                     ASSERT_TRUE(findings.empty()) << findings.front().text;
                     auto sent = bytes_sent_by_purpose(program);
                     if (variant == Variant::train) {
+                        EXPECT_EQ(sent[Purpose::context],
+                                  context_bytes_by_formula(spec, ModelLayout{spec, program.rank}).total())
+                            << "rank " << program.rank;
                         EXPECT_EQ(sent[Purpose::tensor],
                                   grid_bytes_by_formula(spec, ModelLayout{spec, program.rank}))
                             << "rank " << program.rank;
