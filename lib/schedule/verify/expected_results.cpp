@@ -112,6 +112,10 @@ std::vector<ExpectedResults::Use> ExpectedResults::uses(UnitId unit, int paramet
     return found;
 }
 
+bool ExpectedResults::is_of_grid(UnitId unit, int phase) const {
+    return layouts_.front().table.units[unit].phases[phase].is_of_grid;
+}
+
 std::string ExpectedResults::missing_or_twice(
     int rank, UnitId unit, int parameter, int step, const std::vector<Leaf>& leaves) const {
     const auto& summed = described(rank, unit, parameter);
@@ -124,22 +128,23 @@ std::string ExpectedResults::missing_or_twice(
             return "a summand of step " + std::to_string(leaf.step) + " is in the sum of step " +
                    std::to_string(step);
         }
-        // The tensor rank of a summand counts only in sums within a slice; other summands can be replicated.
+        // The tensor rank of a summand counts only in sums within a slice, its row also in products of a
+        // grid; other summands can be replicated.
         if (is_partial && slice(leaf.rank, unit, parameter) != slice(rank, unit, parameter)) {
             return "a summand of another slice is in the sum";
         }
         const auto& from = layout(leaf.rank);
-        rows[{from.data_rank, from.tensor_row, is_partial ? from.tensor_rank : 0, leaf.microbatch, leaf.unit,
-              leaf.phase}]
+        const bool has_row = is_partial || is_of_grid(leaf.unit, leaf.phase);
+        rows[{from.data_rank, has_row ? from.tensor_row : 0, is_partial ? from.tensor_rank : 0,
+              leaf.microbatch, leaf.unit, leaf.phase}]
             .emplace_back(leaf.row_begin, leaf.row_end);
     }
     std::int64_t summands = 0;
     for (const auto& [user, phase] : uses(unit, parameter)) {
         // The rows of a grid sum the gradients of their blocks.
-        const bool is_of_grid = layout(rank).table.units[user].phases[phase].is_of_grid;
-        summands += is_partial   ? layout(rank).slice_holders(summed)
-                    : is_of_grid ? spec_.parallel.tensor_rows
-                                 : 1;
+        summands += is_partial                ? layout(rank).slice_holders(summed)
+                    : is_of_grid(user, phase) ? spec_.parallel.tensor_rows
+                                              : 1;
     }
     const auto expected =
         static_cast<std::size_t>(spec_.parallel.data * spec_.train.micro_batches * summands);
@@ -172,9 +177,7 @@ std::uint64_t ExpectedResults::kept(std::uint64_t term, Terms& terms) const {
     return spec_.precision.gradient == spec::DType::f32 ? term : terms.rounded(term);
 }
 
-std::uint64_t ExpectedResults::over_data_axis(const Summands& summands,
-                                              bool sums_blocks,
-                                              Terms& terms) const {
+std::uint64_t ExpectedResults::over_data_axis(const Summands& summands, bool sums_rows, Terms& terms) const {
     const auto data_rank = [&](const Leaf& leaf) { return layout(leaf.rank).data_rank; };
     const auto microbatch = [](const Leaf& leaf) { return leaf.microbatch; };
     // The rows of a grid sum the gradient of a product before it is added to those of others.
@@ -184,7 +187,8 @@ std::uint64_t ExpectedResults::over_data_axis(const Summands& summands,
         for (const auto& summand : mine) {
             const auto& leaf = summand.first;
             const Product product{leaf.microbatch, leaf.unit, leaf.phase};
-            const bool joins = sums_blocks && !products.empty() && products.back().first == product;
+            const bool joins = sums_rows && is_of_grid(leaf.unit, leaf.phase) && !products.empty() &&
+                               products.back().first == product;
             if (!joins) {
                 products.push_back({product, {}});
             }
@@ -259,7 +263,7 @@ std::uint64_t ExpectedResults::in_order_of_plan(const Summands& summands,
     const std::function<std::uint64_t(const Summands&, std::size_t)> total = [&](const Summands& some,
                                                                                  std::size_t level) {
         if (level == levels.size()) {
-            return over_data_axis(some, spec_.parallel.has_grid() && !over_tensor, terms);
+            return over_data_axis(some, !over_tensor, terms);
         }
         std::vector<std::uint64_t> sums;
         for (const auto& [slot, all] : grouped(some, levels[level])) {

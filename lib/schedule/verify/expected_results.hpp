@@ -51,12 +51,13 @@ class ExpectedResults {
     int slice(int rank, UnitId unit, int parameter) const;
     using Use = std::pair<int, int>;  ///< unit and phase
     std::vector<Use> uses(UnitId unit, int parameter) const;
+    bool is_of_grid(UnitId unit, int phase) const;
     std::string missing_or_twice(
         int rank, UnitId unit, int parameter, int step, const std::vector<simulation::Leaf>& leaves) const;
     using Summands = std::vector<std::pair<simulation::Leaf, std::uint64_t>>;
     std::uint64_t kept(std::uint64_t term, simulation::Terms& terms) const;
-    /// \param sums_blocks  true if the rows of a grid of tensor ranks sum the gradient of each product
-    std::uint64_t over_data_axis(const Summands& summands, bool sums_blocks, simulation::Terms& terms) const;
+    /// \param sums_rows  true if the rows of a grid of tensor ranks sum the gradient of each product
+    std::uint64_t over_data_axis(const Summands& summands, bool sums_rows, simulation::Terms& terms) const;
     std::uint64_t in_order_of_plan(const Summands& summands,
                                    bool over_tensor,
                                    simulation::Terms& terms) const;

@@ -230,7 +230,8 @@ TEST(AdamW, RefusesLengthsThatDisagree) {
 }
 
 TEST(AdamW, AveragesWeightsByTheFactorsOfTheStep) {
-    const device::Stream& stream = test_stream();
+    const test::TestStream made = test_stream();
+    const device::Stream& stream = made;
     for (const std::int64_t count : {1, 37, 129, 20011}) {
         const auto weights = normal_values<float>(count, 1);
         const auto before = normal_values<float>(count, 2);

@@ -42,10 +42,8 @@ struct WeightsAndResults {
 
 WeightsAndResults weigh(const Pairs& pairs, const PreferenceLoss& rule) {
     WeightsAndResults made;
-    const device::Stream& stream = test_stream();
-    preference_weights(stream, pairs.losses, {}, pairs.rows_of_pair, pairs.references, rule, made.weights,
-                       made.results);
-    stream.finish();
+    preference_weights(test_stream(), pairs.losses, {}, pairs.rows_of_pair, pairs.references, rule,
+                       made.weights, made.results);
     return made;
 }
 
@@ -146,7 +144,6 @@ TEST(PreferenceWeights, OfContextRanksAreThoseOfOneRank) {
                 preference_weights(test_stream(), gathered,
                                    layout::gathered_rows(parallel, rank, 2, rows / 2), pairs.rows_of_pair,
                                    pairs.references, rule, weights, results);
-                test_stream().finish();
                 const auto own = layout::context_rows(parallel, rank, rows / 2);
                 for (std::int64_t row = 0; row < rows / 3; ++row) {
                     const auto of_batch = row / own.size * rows / 2 + own.position(row % own.size);
