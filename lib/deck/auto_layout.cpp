@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* tensor_key = "parallel.tensor.degree";
 constexpr const char* sequence_key = "parallel.sequence";
+constexpr const char* context_key = "parallel.context.degree";
 constexpr const char* stages_key = "parallel.pipeline.stages";
 constexpr const char* schedule_key = "parallel.pipeline.schedule";
 constexpr const char* chunks_key = "parallel.pipeline.chunks_per_stage";
@@ -27,8 +28,8 @@ constexpr const char* micro_batch_key = "train.micro_batch";
 constexpr const char* recompute_key = "recompute.kind";
 
 /// Keys of which each one opens the layout.
-constexpr std::array layout_keys{tensor_key,    stages_key,    zero_key,       parameters_key,
-                                 gradients_key, optimizer_key, micro_batch_key};
+constexpr std::array layout_keys{tensor_key,     context_key,   stages_key,    zero_key,
+                                 parameters_key, gradients_key, optimizer_key, micro_batch_key};
 
 /// Returns the first of `layout_keys` that is auto; nullptr if all are set.
 const char* first_open(const Resolution& resolution) {
@@ -71,6 +72,7 @@ spec::LayoutSpace open_layout(const Resolution& resolution) {
     spec::LayoutSpace space = spec::no_layout_space;
     space.tensor = resolution.is_auto(tensor_key);
     space.sequence = resolution.is_auto(sequence_key);
+    space.context = resolution.is_auto(context_key);
     space.pipeline = resolution.is_auto(stages_key);
     space.chunks = space.pipeline && !values.is_written(schedule_key) && !values.is_written(chunks_key);
     space.data = resolution.is_auto("parallel.data");
@@ -144,6 +146,7 @@ void set_layout(Values& values,
     };
     const auto& parallel = run.parallel;
     set(space.tensor, tensor_key, parallel.tensor);
+    set(space.context, context_key, parallel.context);
     set(space.pipeline, stages_key, parallel.stages);
     set(space.chunks, chunks_key, parallel.chunks_per_stage);
     if (space.chunks && parallel.chunks_per_stage > 1) {

@@ -1,7 +1,8 @@
-/// Data ranks of a node.
+/// Data ranks: those of a node, and their place among the axes.
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 
 #include "spec/run_spec.hpp"
 
@@ -20,6 +21,15 @@ inline int data_ranks_among(const Parallel& parallel, int ranks) {
                                                         : 1);
     }
     return std::clamp(ranks, 1, std::max(1, parallel.data));
+}
+
+/// True if context ranks are directly before data ranks.
+///
+/// State is sharded over both together, as one axis.
+inline bool is_context_next_to_data(const Parallel& parallel) {
+    const auto& order = parallel.order;
+    const auto context = std::ranges::find(order, Axis::context);
+    return context != order.end() && std::next(context) != order.end() && *std::next(context) == Axis::data;
 }
 
 /// Returns the consecutive data ranks of a node, or of one of debug.nodes.

@@ -14,6 +14,7 @@ namespace ziggurat::spec {
 struct LayoutSpace {
     bool tensor = true;
     bool sequence = true;  ///< parallel.sequence: on if the tensor ranks can divide the sequence
+    bool context = true;   ///< degree; the kind stays
     bool pipeline = true;  ///< stages
     bool chunks = true;    ///< per stage, with the schedule
     bool data = true;      ///< follows the other degrees
@@ -28,6 +29,7 @@ struct LayoutSpace {
 /// The space that keeps all settings.
 inline constexpr LayoutSpace no_layout_space{.tensor = false,
                                              .sequence = false,
+                                             .context = false,
                                              .pipeline = false,
                                              .chunks = false,
                                              .data = false,

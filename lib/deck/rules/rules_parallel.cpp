@@ -9,6 +9,7 @@
 #include "layout/context/context_heads.hpp"
 #include "layout/context/context_rows.hpp"
 #include "layout/node_groups.hpp"
+#include "spec/data_ranks.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -162,13 +163,8 @@ void order_names_each_axis_once(const Resolution& at) {
     }
 }
 
-/// State is sharded over data and context ranks together, so these are numbered as one axis.
 void context_is_next_to_data(const Resolution& at) {
-    const auto& order = at.run.parallel.order;
-    const auto context = std::ranges::find(order, spec::Axis::context);
-    const bool is_next = context != order.end() && std::next(context) != order.end() &&
-                         *std::next(context) == spec::Axis::data;
-    if (at.run.parallel.context == 1 || is_next) {
+    if (at.run.parallel.context == 1 || spec::is_context_next_to_data(at.run.parallel)) {
         return;
     }
     at.found.error(at.values.location("parallel.order"), "context is not directly before data",

@@ -26,8 +26,10 @@ constexpr Row rows[] = {
      .doc = "Splits norms and residual stream by positions inside the tensor group; auto: if the tensor "
             "ranks can divide the positions."},
     {.path = "parallel.context", .shorthand = "degree", .doc = "Ranks that share each sequence."},
-    {.path = "parallel.context.degree", .type = Type::integer, .fallback = "1", .min = 1, .max = max_ranks,
-     .on_resume = noted, .doc = "Ranks of a context group."},
+    {.path = "parallel.context.degree", .type = Type::integer, .fallback = "1", .keywords = "auto", .min = 1,
+     .max = max_ranks, .on_resume = noted,
+     .doc = "Ranks of a context group; auto: as in the fastest layout that fits, of those that leave a rank at least "
+            "2048 positions."},
     {.path = "parallel.context.kind", .type = Type::keyword, .fallback = "ulysses", .keywords = "ring ulysses",
      .on_resume = noted,
      .doc = "ulysses: all-to-all exchange of heads and positions, for which the ranks divide the heads. ring: "

@@ -42,6 +42,12 @@ LayoutBounds::LayerWork LayoutBounds::measured(const LayoutChoice& choice) const
     const auto two = stage_time(small_run(run, 1, 2, 1), 0, rates_).slots;
     LayerWork work;
     work.layer = {two.forward[0] - one.forward[0], two.backward[0] - one.backward[0]};
+    work.last_layer = work.layer;
+    if (choice.recompute != spec::RecomputeKind::none && space_.recompute) {
+        auto without = choice;
+        without.recompute = spec::RecomputeKind::none;
+        work.last_layer = measured(without).layer;
+    }
     work.others = {one.forward[0] - work.layer.forward, one.backward[0] - work.layer.backward};
     return work;
 }
@@ -60,13 +66,13 @@ LayoutBounds::EndsWork LayoutBounds::measured_ends(const LayoutChoice& choice, c
 }
 
 const LayoutBounds::LayerWork& LayoutBounds::work_of(const LayoutChoice& choice) {
-    const Key key{choice.tensor, choice.micro_batch, choice.recompute};
+    const Key key{choice.tensor, choice.context, choice.micro_batch, choice.recompute};
     const auto known = known_.find(key);
     return known != known_.end() ? known->second : known_.emplace(key, measured(choice)).first->second;
 }
 
 const LayoutBounds::EndsWork& LayoutBounds::ends_of(const LayoutChoice& choice) {
-    const Key key{choice.tensor, choice.micro_batch, choice.recompute};
+    const Key key{choice.tensor, choice.context, choice.micro_batch, choice.recompute};
     const auto known = known_ends_.find(key);
     return known != known_ends_.end()
                ? known->second
@@ -79,17 +85,21 @@ double LayoutBounds::slot_seconds(const LayoutChoice& choice,
                                   double micro_batches) const {
     const auto stages = static_cast<double>(choice.stages);
     const auto layers = static_cast<double>(spec_.model.layers);
+    // With one micro-batch, backward of each chunk follows its forward, and no gradients are added.
+    const bool is_alone = micro_batches == 1;
+    const double chunks = is_alone ? choice.chunks : 0;
+    const double saved = work.layer.sum() - work.last_layer.sum();
     // The slowest stage does at least an even share of all work, and the work of whole layers.
-    const double share = (layers * work.layer.sum() + work.others.sum()) / stages;
+    const double share = (layers * work.layer.sum() + work.others.sum()) / stages - chunks * saved;
     const double max_layers_of_stage = std::ceil(layers / stages);
     const double slowest =
-        choice.stages == 1 ? share : std::max(share, max_layers_of_stage * work.layer.sum());
+        choice.stages == 1 ? share : std::max(share, max_layers_of_stage * work.layer.sum() - chunks * saved);
     // A micro-batch passes all other stages before and after the slowest one works; chunks shorten it. With
     // zero_bubble, gradients of weights, at most half of backward, can fill the time after it two times.
     const bool fills = spec::splits_backward(spec_.parallel.pipeline_schedule);
-    const double others = fills ? work.layer.forward : work.layer.sum();
+    const double others = fills ? work.layer.forward : is_alone ? work.last_layer.sum() : work.layer.sum();
     const double bubble = std::max(0.0, layers - max_layers_of_stage) * others / choice.chunks;
-    return micro_batches * slowest + (spec::has_no_flush(spec_.parallel) ? 0 : bubble);
+    return certain_share * (micro_batches * slowest + (spec::has_no_flush(spec_.parallel) ? 0 : bubble));
 }
 
 double LayoutBounds::step_seconds(const LayoutChoice& choice) {
@@ -137,6 +147,9 @@ std::vector<StageSlots> LayoutBounds::slots_of(const LayoutChoice& choice, const
         const auto count = static_cast<double>(layers[at]);
         auto forward = count * work.layer.forward;
         auto backward = count * layer_backward;
+        if (run.train.micro_batches == 1) {
+            backward += work.last_layer.backward - work.layer.backward;
+        }
         if (at == 0) {
             forward += ends.first.forward;
             backward += ends.first.backward;

@@ -42,6 +42,8 @@ class LayoutBounds {
     /// Seconds of a layer, and of all other units for one micro-batch.
     struct LayerWork {
         PassSeconds layer;
+        PassSeconds
+            last_layer;      ///< last layer of a chunk, if backward follows forward: it recomputes nothing
         PassSeconds others;  ///< negative if the last layer of a stage needs less time than others
     };
     /// The same for the ends of a pipeline.
@@ -50,7 +52,7 @@ class LayoutBounds {
         double to_next = 0;       ///< bytes of messages
         double to_previous = 0;
     };
-    using Key = std::tuple<int, std::int64_t, spec::RecomputeKind>;
+    using Key = std::tuple<int, int, std::int64_t, spec::RecomputeKind>;
 
     const LayerWork& work_of(const LayoutChoice& choice);
     const EndsWork& ends_of(const LayoutChoice& choice);

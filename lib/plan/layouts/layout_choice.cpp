@@ -24,7 +24,6 @@ constexpr std::array recomputations{spec::RecomputeKind::none, spec::RecomputeKi
 /// True if tensor ranks can divide the model, as the deck's rules require, and lie within a node.
 bool splits_over(const spec::RunSpec& spec, int tensor) {
     return can_divide_layers(spec.model, tensor) &&
-           layout::can_exchange_heads(spec.model, spec.parallel, tensor) &&
            (tensor == 1 || std::max(spec.parallel.ranks_per_node, 1) % tensor == 0);
 }
 
@@ -56,32 +55,51 @@ class Lister {
     std::vector<LayoutChoice> run() && {
         const int ranks = spec_.parallel.ranks;
         for (const int tensor : powers_of_two(space_.tensor, spec_.parallel.tensor, ranks)) {
-            if (can_have_tensor(tensor)) {
-                add_stages(ranks, tensor);
+            if (space_.tensor && !splits_over(spec_, tensor)) {
+                continue;
+            }
+            for (const int context : context_degrees(ranks / tensor)) {
+                if (can_have(tensor, context)) {
+                    add_stages(ranks, tensor, context);
+                }
             }
         }
         return std::move(found_);
     }
 
   private:
-    bool can_have_tensor(int tensor) const {
-        const bool needs_division = !space_.sequence && spec_.parallel.sequence;
-        return (!space_.tensor || splits_over(spec_, tensor)) &&
-               (!needs_division || spec::can_share_tokens(spec_, tensor));
+    std::vector<int> context_degrees(int max) const {
+        const int own = spec_.parallel.context;
+        auto degrees = powers_of_two(space_.context, own, max);
+        if (std::ranges::find(degrees, own) == degrees.end()) {
+            degrees.push_back(own);
+        }
+        return degrees;
     }
 
-    void add_stages(int ranks, int tensor) {
+    /// True if these ranks can divide the heads and the positions of a sequence.
+    bool can_have(int tensor, int context) const {
+        auto run = spec_;
+        run.parallel.context = context;
+        const bool needs_division = !space_.sequence && spec_.parallel.sequence;
+        return (context == spec_.parallel.context || can_share_sequences(run)) &&
+               ((!space_.tensor && !space_.context) ||
+                layout::can_exchange_heads(run.model, run.parallel, tensor)) &&
+               (!needs_division || spec::can_share_tokens(run, tensor));
+    }
+
+    void add_stages(int ranks, int tensor, int context) {
         const auto& parallel = spec_.parallel;
         const int tensor_ranks = tensor * parallel.tensor_rows;
         const int first = space_.pipeline ? 1 : parallel.stages;
         const int last = space_.pipeline ? ranks / tensor_ranks : first;
         for (int stages = first; stages <= last; ++stages) {
             const int data = ranks / (tensor_ranks * stages);
-            const bool is_whole = ranks % (tensor_ranks * stages) == 0 &&
-                                  data % (parallel.context * parallel.tensor_depth) == 0;
+            const bool is_whole =
+                ranks % (tensor_ranks * stages) == 0 && data % (context * parallel.tensor_depth) == 0;
             const bool has_sum_groups = space_.sum_group == 0 || data % space_.sum_group == 0;
             if (is_whole && has_sum_groups && (space_.data || data == parallel.data)) {
-                add_spans({.tensor = tensor, .stages = stages, .data = data});
+                add_spans({.tensor = tensor, .context = context, .stages = stages, .data = data});
             }
         }
     }
@@ -89,6 +107,7 @@ class Lister {
     void add_spans(const LayoutChoice& choice) {
         auto run = spec_;
         run.parallel.tensor = choice.tensor;
+        run.parallel.context = choice.context;
         run.parallel.stages = choice.stages;
         run.parallel.data = choice.data;
         spans_.clear();
@@ -117,7 +136,7 @@ class Lister {
         for (const auto sequences : powers_of_two(space_.micro_batch, train.micro_batch, max_micro_batch)) {
             choice.micro_batch = sequences;
             const auto of_a_pass =
-                choice.micro_batch * (choice.data / spec_.parallel.context) * spec_.parallel.tensor_rows;
+                choice.micro_batch * (choice.data / choice.context) * spec_.parallel.tensor_rows;
             const auto layers = (spec_.model.layers + choice.stages - 1) / choice.stages;
             if (train.global_batch % of_a_pass == 0 &&
                 layers * (train.global_batch / of_a_pass) <= max_layer_passes) {
@@ -242,8 +261,9 @@ spec::RunSpec with_layout(const spec::RunSpec& spec,
                           const spec::LayoutSpace& space) {
     auto made = spec;
     made.parallel.tensor = choice.tensor;
+    made.parallel.context = choice.context;
     if (space.sequence) {
-        made.parallel.sequence = spec::can_share_tokens(spec, choice.tensor);
+        made.parallel.sequence = spec::can_share_tokens(made, choice.tensor);
     }
     made.parallel.data = choice.data;
     made.model.vocab_padded = round_up(spec.model.vocab_padded, std::int64_t{choice.tensor});
@@ -259,6 +279,7 @@ spec::RunSpec with_layout(const spec::RunSpec& spec,
 LayoutChoice layout_of(const spec::RunSpec& spec) {
     const auto& parallel = spec.parallel;
     return {.tensor = parallel.tensor,
+            .context = parallel.context,
             .stages = parallel.stages,
             .chunks = parallel.chunks_per_stage,
             .data = parallel.data,
@@ -269,29 +290,34 @@ LayoutChoice layout_of(const spec::RunSpec& spec) {
 
 std::string described(const LayoutChoice& choice) {
     const auto chunks = choice.chunks > 1 ? fmt::format(" x {} chunks", choice.chunks) : std::string{};
-    return fmt::format("tensor {}, stages {}{}, data {}, {}, micro-batch {}, recompute {}", choice.tensor,
-                       choice.stages, chunks, choice.data, spec::span_text(choice.spans, choice.data),
-                       choice.micro_batch, spec::keyword_of(choice.recompute));
+    const auto context = choice.context > 1 ? fmt::format(", context {}", choice.context) : std::string{};
+    return fmt::format("tensor {}{}, stages {}{}, data {}, {}, micro-batch {}, recompute {}", choice.tensor,
+                       context, choice.stages, chunks, choice.data / choice.context,
+                       spec::span_text(choice.spans, choice.data), choice.micro_batch,
+                       spec::keyword_of(choice.recompute));
 }
 
 std::vector<std::string> override_list(const LayoutChoice& choice,
                                        const spec::RunSpec& spec,
                                        const spec::LayoutSpace& space,
                                        bool gathers_each_pass) {
+    const auto made = with_layout(spec, choice, space);
     std::vector<std::string> list;
     if (!spec.parallel.has_grid()) {  // a grid stays
         list = {fmt::format("parallel.tensor={}", choice.tensor),
-                fmt::format("parallel.sequence={}", spec::can_share_tokens(spec, choice.tensor))};
+                fmt::format("parallel.sequence={}", spec::can_share_tokens(made, choice.tensor))};
     }
-    const auto sequence_ranks = spec.parallel.context * spec.parallel.tensor_depth;
+    if (choice.context > 1 || spec.parallel.context > 1) {
+        list.push_back(fmt::format("parallel.context.degree={}", choice.context));
+    }
+    const auto sequence_ranks = choice.context * spec.parallel.tensor_depth;
     const std::vector<std::string> others{
         choice.chunks > 1 ? fmt::format("parallel.pipeline={{stages: {}, chunks_per_stage: {}, "
                                         "schedule: interleaved}}",
                                         choice.stages, choice.chunks)
                           : fmt::format("parallel.pipeline={{stages: {}}}", choice.stages),
         fmt::format("parallel.data={}", choice.data / sequence_ranks),
-        sharding_override(with_layout(spec, choice, space), gathers_each_pass),
-        fmt::format("train.micro_batch={}", choice.micro_batch),
+        sharding_override(made, gathers_each_pass), fmt::format("train.micro_batch={}", choice.micro_batch),
         fmt::format("recompute={{kind: {}}}", spec::keyword_of(choice.recompute))};
     list.insert(list.end(), others.begin(), others.end());
     return list;

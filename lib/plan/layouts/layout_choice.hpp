@@ -14,6 +14,7 @@ namespace ziggurat::plan {
 /// Degrees, schedule, spans of state, micro-batch and recomputation of a run.
 struct LayoutChoice {
     int tensor = 1;  ///< with parallel.sequence if the sequence can be divided
+    int context = 1;
     int stages = 1;
     int chunks = 1;  ///< per stage; above 1: interleaved
     int data = 1;    ///< ranks of the data axis, with those that share sequences
@@ -26,8 +27,9 @@ struct LayoutChoice {
 
 /// Returns all layouts of the run's ranks in `space`, in a fixed order.
 ///
-/// The global batch, the sequence and the context degree stay. Tensor ranks stay within a node. Stages of
-/// interleaved pipelines have equal numbers of layers in each chunk. Micro-batches are powers of two. A
+/// The global batch, the sequence and the kind of context ranks stay. Tensor ranks stay within a node.
+/// Context degrees are that of the run, and powers of two that leave a rank at least 2048 positions. Stages
+/// of interleaved pipelines have equal numbers of layers in each chunk. Micro-batches are powers of two. A
 /// number in sharding.sum_group divides the data ranks.
 std::vector<LayoutChoice> all_layouts(const spec::RunSpec& spec, const spec::LayoutSpace& space = {});
 
@@ -44,6 +46,7 @@ LayoutChoice layout_of(const spec::RunSpec& spec);
 
 /// Returns a short description.
 ///
+/// Several context ranks are between tensor ranks and stages, as `context 2`.
 /// Example: `tensor 4, stages 2 x 5 chunks, data 8, zero 1, micro-batch 1, recompute full`; spans that are
 /// no ZeRO stage are `spans 1/1/4`.
 std::string described(const LayoutChoice& choice);

@@ -182,7 +182,10 @@ std::int64_t MemoryBounds::stage_bytes(const spec::RunSpec& whole, Position posi
             sum += of_layer == bytes.layer.end() ? 0 : (layers.of_stage - 1) * of_layer->second;
         }
     }
-    const auto kept = slots_in_flight(run, stage) * (layers.of_chunk / run.recompute.every) * bytes.kept;
+    // With one micro-batch, backward of a chunk follows its forward: `working` has what its last layer keeps.
+    const auto kept_layers = std::max<std::int64_t>(
+        0, layers.of_chunk / run.recompute.every - (run.train.micro_batches == 1 ? 1 : 0));
+    const auto kept = slots_in_flight(run, stage) * kept_layers * bytes.kept;
     const double on_device = run.tiers.activations.device;
     sum += on_device < 1 ? share(std::max<std::int64_t>(0, kept - bytes.kept), on_device) : kept;
     // Tiles make weights, and what is computed with them, smaller than those of a whole layer.

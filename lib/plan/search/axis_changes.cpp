@@ -134,6 +134,25 @@ std::optional<DeckEdit> with_axes(const spec::RunSpec& spec, int tensor, int sta
     return may_begin_to_share_tokens(made.spec) ? sharing_tokens(std::move(made)) : std::move(made);
 }
 
+/// Returns `spec` with `times` the ranks that share each sequence, and fewer that have their own.
+std::optional<DeckEdit> with_context(const spec::RunSpec& spec, int times) {
+    DeckEdit made{"", spec};
+    auto& parallel = made.spec.parallel;
+    auto& train = made.spec.train;
+    parallel.context *= times;
+    train.micro_batches *= times;
+    const auto layers = (spec.model.layers + parallel.stages - 1) / parallel.stages;
+    if (parallel.data % (parallel.context * parallel.tensor_depth) != 0 || !can_share_sequences(made.spec) ||
+        !layout::can_exchange_heads(spec.model, parallel, parallel.tensor) ||
+        (parallel.sequence && !spec::can_share_tokens(made.spec, parallel.tensor)) ||
+        layers * train.micro_batches > max_layer_passes) {
+        return std::nullopt;
+    }
+    made.overrides =
+        fmt::format(" parallel.context.degree={} parallel.data={}", parallel.context, parallel.data_degree());
+    return made;
+}
+
 }  // namespace
 
 std::vector<DeckEdit> shared_tokens(const spec::RunSpec& spec) {
@@ -187,6 +206,9 @@ std::vector<DeckEdit> more_model_ranks(const spec::RunSpec& spec) {
     for (int times = 2; times <= max; times *= 2) {
         add(times, 1);
         add(1, times);
+        if (auto made = with_context(spec, times)) {
+            found.push_back(std::move(*made));
+        }
     }
     for (int times = 2; times <= max; times *= 2) {
         add(times, times);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -134,9 +135,17 @@ TEST(ForEachOnThreads, PlansTheSameOnAnyNumberOfThreads) {
     EXPECT_EQ(planned(4), alone);
 }
 
+/// Returns a run on two nodes whose sequences one, two or four ranks can share.
+spec::RunSpec with_long_sequences(const char* family) {
+    auto spec = run_on_two_nodes(family);
+    spec.data.seq = spec.model.max_seq = 4 * 2048;
+    return spec;
+}
+
 TEST(LayoutBounds, AreBelowThePlanOfEveryLayout) {
-    for (const char* family : {"gpt2", "llama"}) {
-        const auto spec = run_on_two_nodes(family);
+    for (const char* family : {"gpt2", "llama", "llama on long sequences"}) {
+        const bool is_long = std::string{family}.ends_with("sequences");
+        const auto spec = is_long ? with_long_sequences("llama") : run_on_two_nodes(family);
         const auto rates = rates_of(spec, test::machine_of_two_ranks());
         LayoutBounds bounds{spec, rates};
         double tightest = 0;
@@ -231,6 +240,46 @@ TEST(LayoutChoice, NamesSpansThatAreNoStage) {
     EXPECT_NE(described(choice).find("data 4, zero 2"), std::string::npos);
     EXPECT_FALSE(with_layout(spec, choice).sharding.is_by_span);
     EXPECT_EQ(layout_of(with_layout(spec, choice)), choice);
+}
+
+TEST(LayoutChoice, SharesLongSequencesOverContextRanks) {
+    auto spec = with_long_sequences("llama");
+    const auto degrees = [&](const spec::LayoutSpace& space) {
+        std::set<int> found;
+        for (const auto& choice : all_layouts(spec, space)) {
+            found.insert(choice.context);
+        }
+        return found;
+    };
+    const std::set<int> one{1};
+    const std::set<int> one_and_two{1, 2};
+    EXPECT_EQ(degrees({}), (std::set<int>{1, 2, 4}));
+    spec.parallel.context_kind = spec::ContextKind::ulysses;
+    spec.model.heads = spec.model.kv_heads = 2;
+    EXPECT_EQ(degrees({}), one_and_two) << "two heads cannot be divided by four ranks";
+    spec.parallel.context_kind = spec::ContextKind::ring;
+    EXPECT_EQ(degrees({}), (std::set<int>{1, 2, 4}));
+    EXPECT_EQ(degrees({.context = false}), one);
+    spec.data.seq = 2 * 2048;
+    EXPECT_EQ(degrees({}), one_and_two) << "a rank has at least 2048 positions";
+    spec.data.seq += 2;
+    EXPECT_EQ(degrees({}), one) << "a ring of two has four equal blocks";
+    spec.data.seq -= 2;
+    spec.parallel.order = {spec::Axis::context, spec::Axis::tensor, spec::Axis::data, spec::Axis::pipeline};
+    EXPECT_EQ(degrees({}), one) << "context ranks are next to data ranks";
+
+    spec = with_long_sequences("llama");
+    const LayoutChoice choice{.tensor = 2, .context = 2, .data = 2, .spans = {1, 2, 2}};
+    const auto run = with_layout(spec, choice);
+    EXPECT_EQ(run.parallel.context, 2);
+    EXPECT_TRUE(run.parallel.sequence);
+    EXPECT_EQ(run.train.micro_batches, spec.train.global_batch) << "all ranks share each sequence";
+    EXPECT_EQ(layout_of(run), choice);
+    EXPECT_EQ(described(choice).find("tensor 2, context 2, stages 1, data 1, zero 2"), 0U)
+        << described(choice);
+    const auto overrides = overrides_of(choice, spec, {});
+    EXPECT_NE(overrides.find(" parallel.context.degree=2 "), std::string::npos) << overrides;
+    EXPECT_NE(overrides.find(" parallel.data=1 "), std::string::npos) << overrides;
 }
 
 TEST(LayoutChoice, ListsEveryLayoutOnce) {

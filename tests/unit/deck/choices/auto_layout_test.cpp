@@ -63,9 +63,9 @@ class AutoLayout : public ::testing::Test {
     fs::path folder_ = fs::temp_directory_path() / ("ziggurat_layout_" + std::to_string(::getpid()));
 };
 
-const std::vector<std::string> all_open{"parallel.tensor=auto",   "parallel.sequence=auto",
-                                        "parallel.pipeline=auto", "sharding=auto",
-                                        "train.micro_batch=auto", "recompute=auto"};
+const std::vector<std::string> all_open{
+    "parallel.tensor=auto", "parallel.sequence=auto", "parallel.context=auto", "parallel.pipeline=auto",
+    "sharding=auto",        "train.micro_batch=auto", "recompute=auto"};
 
 TEST_F(AutoLayout, IsAskedForAndWrittenDown) {
     const auto loaded = load_with(all_open);
