@@ -117,7 +117,7 @@ Kernel forward(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
 template <class T>
 Kernel grid_adapters(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto width = std::ssize(phase.adapters) * binder.spec().model.lora.rank;
-    const Adapters<T> adapters{binder, phase, use, use.op().row_end};
+    const Adapters<T> adapters{binder, phase, use, use.op().row_end - use.op().row_begin};
     if (use.writes(Role::d_lora_a)) {
         return
             [=, x = use.matrix_in<T>(Role::input, phase.in), dy = use.matrix_in<T>(Role::d_output, phase.out),
