@@ -218,6 +218,7 @@ TEST_P(Adapters, TrainAlikeOnTheTensorAxisAndInAPipeline) {
     }
     auto alone = with_adapters(test::tiny_run(GetParam().family, 1, 2, 2), GetParam());
     alone.train.steps = 10;
+    alone.model.layers = std::max<std::int64_t>(alone.model.layers, ranks() / 2);
     const comm::Communicator myself = test::world().group().split(test::world().rank());
     const auto expected = test::train_tiny(alone, test::world().in(myself), Keep::tensors);
     auto ours = alone;
