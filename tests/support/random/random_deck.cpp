@@ -162,7 +162,7 @@ void draw_batches(Draw& draw, DeckText& deck, int ranks, int steps) {
         deck.set("only", draw.one_of<std::string>({"[layers.*]", "[\"*.weight\"]", "[\"*bias\", \"*norm*\"]",
                                                    "[layers.0.*, embedding.*]", "[\"*mlp*\"]",
                                                    "[head.*, \"*attention.out*\"]"}));
-    } else if (draw.chance(0.2)) {
+    } else if (draw.chance(0.1)) {
         deck.set("lora",
                  fmt::format("{{rank: {}, targets: [\"{}\"]}}", draw.between(1, 3),
                              draw.one_of<std::string>({"*", "attention.*", "mlp.*", "mlp.down", "*.v"})));
