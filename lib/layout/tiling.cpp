@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/contract.hpp"
+#include "layout/families/adapters.hpp"
 #include "spec/tile_rules.hpp"
 
 namespace ziggurat::layout {
@@ -63,6 +64,9 @@ std::vector<ElementRange> ranges_of(
         if (is_cut && phase.kind == PhaseKind::embedding && parameter.role != Role::table) {
             continue;
         }
+        if (is_cut && is_of_adapter(parameter.role)) {
+            continue;
+        }
         if (is_cut && parameter.role == role) {
             // Joined to the previous range.
             continue;
@@ -79,6 +83,15 @@ std::vector<ElementRange> ranges_of(
     std::sort(found.begin(), found.end(),
               [](const ElementRange& a, const ElementRange& b) { return a.begin < b.begin; });
     return found;
+}
+
+/// Returns the segment of the adapters of a tiled phase: all its A, and all its B.
+Segment segment_of_adapters(const Unit& unit, const Phase& phase, const FlatLayout& flat) {
+    Phase adapters = phase;
+    std::erase_if(adapters.parameters, [&](const ParameterUse& use) {
+        return use.unit >= 0 || !is_of_adapter(unit.parameters[use.parameter].role);
+    });
+    return {.phase = -1, .rows = {}, .ranges = ranges_of(unit, adapters, flat, {}, 0)};
 }
 
 UnitTiling tiling_of(const Unit& unit,
@@ -118,6 +131,8 @@ UnitTiling tiling_of(const Unit& unit,
                 }
             }
             add(p, std::move(shared));
+        } else if (!phase.adapters.empty()) {
+            add(p, segment_of_adapters(unit, phase, flat));
         }
     }
     return made;

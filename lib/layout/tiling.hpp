@@ -24,7 +24,7 @@ struct Segment {
 ///
 /// A tile is a range of whole rows of a weight [out, in], so its elements are contiguous. Its bias belongs to
 /// it. A lookup's tiles are rows of its table. A table that all tokens share (positions) is a separate
-/// segment after them.
+/// segment after them. So are the adapters of a tiled product, which are not cut.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.1.3 (memory-centric tiling).
 struct UnitTiling {

@@ -59,10 +59,7 @@ template <class T>
 Kernel backward_weight(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
-    const auto* product = &binder.linear({dy.extent(0), phase.in, phase.out, false});
     const auto accumulate = use.accumulate();
-    const auto workspace = use.workspace();
-    const auto db = use.gradient(Role::d_bias);
     if (use.writes(Role::d_lora_a)) {
         const auto x = use.matrix_in<T>(Role::input, phase.in);
         const auto d_a = use.matrix_out<float>(Role::d_lora_a, phase.in);
@@ -71,6 +68,9 @@ Kernel backward_weight(Binder<T>& binder, const layout::Phase& phase, Operands& 
             adapters.backward_weight(x, dy, d_a, d_b, accumulate);
         };
     }
+    const auto* product = &binder.linear({dy.extent(0), phase.in, phase.out, false});
+    const auto workspace = use.workspace();
+    const auto db = use.gradient(Role::d_bias);
     if (!use.writes(Role::d_weight)) {
         return [=] { kernels::column_sum<T>(stream, dy, db, accumulate, workspace); };
     }
@@ -150,6 +150,26 @@ bool is_of_grid_adapters(const Operands& use) {
            use.writes(Role::d_lora_inner);
 }
 
+/// Binds the products of a tiled weight's adapters, which are added to the result of its tiles.
+template <class T>
+Kernel adapters_after_tiles(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
+    if (use.op().direction == Direction::backward_input) {
+        const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
+        const auto dx = use.matrix_out<T>(Role::d_input, phase.in);
+        return [=, adapters = Adapters<T>{binder, phase, use, dy.extent(0)}] {
+            adapters.backward_input(dy, dx);
+        };
+    }
+    const auto x = use.matrix_in<T>(Role::input, phase.in);
+    const auto y = use.matrix_out<T>(Role::output, phase.out);
+    return [=, adapters = Adapters<T>{binder, phase, use, x.extent(0)}] { adapters.forward(x, y); };
+}
+
+/// True if the op only adds the products of adapters to an output or to a gradient of an input.
+bool has_adapters_alone(const Operands& use) {
+    return use.reads(Role::lora_a) && !use.reads(Role::weight) && !use.writes(Role::d_lora_a);
+}
+
 /// Binds the sum of the gradients of two readers of the input.
 template <class T>
 Kernel sum_of_gradients(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
@@ -167,6 +187,9 @@ template <class T>
 Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     if (is_of_grid_adapters(use)) {
         return grid_adapters(binder, phase, use);
+    }
+    if (has_adapters_alone(use)) {
+        return adapters_after_tiles(binder, phase, use);
     }
     switch (use.op().direction) {
         case Direction::backward:

@@ -49,12 +49,12 @@ Movement movement_of(const schedule::Program& program, const std::set<StateKind>
     return found;
 }
 
-/// Returns true if the rank has elements of a trained parameter that the device uses.
+/// Returns true if the rank has elements of a trained parameter in state of a kind on the device.
 ///
 /// Its part of small units may be only padding, which does not have to move.
-bool has_elements(const schedule::Program& program, const schedule::ModelLayout& model) {
+bool has_elements(const schedule::Program& program, const schedule::ModelLayout& model, StateKind kind) {
     return std::ranges::any_of(program.buffers, [&](const schedule::Buffer& buffer) {
-        return buffer.lifetime == schedule::Lifetime::persistent && buffer.state == StateKind::parameters &&
+        return buffer.lifetime == schedule::Lifetime::persistent && buffer.state == kind &&
                !buffer.stays_on_host &&
                schedule::elements_of(buffer).begin <
                    model.flats[static_cast<std::size_t>(buffer.unit)].trained_end();
@@ -233,7 +233,7 @@ std::string lack_of_movement(const spec::RunSpec& whole,
     const schedule::ModelLayout model{whole, group.rank()};
     const auto run = spec::of_stage(whole, model.stage);
     const auto program = schedule::build_program(whole, group.rank(), schedule::Variant::train);
-    const bool moves = has_elements(program, model);
+    const auto moves = [&](StateKind kind) { return has_elements(program, model, kind); };
     const auto& tiers = run.tiers;
     const auto through = [](const Home& home, std::vector<Engine> host, const std::vector<Engine>& nvme) {
         if (home.nvme == 1) {
@@ -267,18 +267,20 @@ std::string lack_of_movement(const spec::RunSpec& whole,
                               (run.train.is_by_layer() && run.precision.gradient != spec::DType::f32);
     const bool writes_gradients = !run.overlap.optimizer_with_backward || !sums_at_once;
     const auto gradient_lanes = writes_gradients ? std::vector{Engine::nvme_write} : std::vector<Engine>{};
-    if (moves && all == 0) {
+    if (moves(StateKind::parameters) && all == 0) {
         differences += "nothing moves. ";
     }
     return differences +
            lack_of(
                program, "parameters", tiers.parameters, {StateKind::parameters},
                through(tiers.parameters, {Engine::host_to_device}, {Engine::nvme_read, Engine::nvme_write}),
-               moves) +
+               moves(StateKind::parameters)) +
            lack_of(program, "gradients", tiers.gradients, {StateKind::gradients},
-                   through(tiers.gradients, {Engine::device_to_host}, gradient_lanes), moves) +
+                   through(tiers.gradients, {Engine::device_to_host}, gradient_lanes),
+                   moves(StateKind::gradients)) +
            lack_of(program, "optimizer", tiers.optimizer, {StateKind::first_moment, StateKind::second_moment},
-                   through(tiers.optimizer, {}, {Engine::nvme_read, Engine::nvme_write}), moves);
+                   through(tiers.optimizer, {}, {Engine::nvme_read, Engine::nvme_write}),
+                   moves(StateKind::first_moment));
 }
 
 }  // namespace ziggurat::test

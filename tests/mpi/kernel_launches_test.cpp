@@ -204,6 +204,9 @@ TEST_P(KernelLaunches, InTiles) {
     run.model.vocab_padded = 2512;
     run.tiers.tiles = {{.match = "*", .in = 1, .out = 3}};
     expect_planned();
+    run.model.lora = {.rank = 3, .alpha = 5, .targets = {"attention.q", "attention.v", "mlp.up"}};
+    run.train.only = layout::patterns_of_adapters();
+    expect_planned();
 }
 
 class KernelLaunchesOfAxes : public KernelLaunches {};

@@ -211,6 +211,50 @@ TEST_P(Adapters, GoOnFromACheckpointAsIfNothingHadHappened) {
     EXPECT_EQ(rest.training.weights_hash, expected.weights_hash);
 }
 
+/// Returns the run with the weights of its layers in tiles.
+spec::RunSpec in_tiles(spec::RunSpec run) {
+    run.tiers.tiles = {{.match = "layers.*", .in = 1, .out = 3}};
+    return run;
+}
+
+/// Forward is equal bit for bit. Gradients of inputs are sums over tiles, so later steps are near.
+TEST_P(Adapters, TrainAlikeInTilesOfTheirWeights) {
+    const auto expected = train(run(), Keep::tensors);
+    const auto ours = train(in_tiles(run()), Keep::tensors);
+    EXPECT_EQ(ours.losses.front(), expected.losses.front());
+    if (GetParam().compute == spec::DType::f32) {
+        test::expect_class_b(ours, expected);
+    }
+}
+
+TEST_P(Adapters, InTilesHaveTheSameBitsWhateverTheShardingAndTheHomes) {
+    const test::ScratchFolder folder;
+    auto tiled = in_tiles(run());
+    tiled.tiers.chunk_elements = 512;
+    tiled.tiers.nvme_block_bytes = 8192;
+    tiled.tiers.nvme_paths = {folder.path()};
+    const auto expected = train(tiled);
+    const int d = ranks();
+    using spec::RecomputeKind;
+    const std::array kinds{RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full};
+    const std::array<spec::Sharding, 3> shardings{{{1, 1, d}, {1, d, d}, {d, d, d}}};
+    const std::array<spec::Home, 3> homes{{{0, 1, 0}, {0, 0, 1}, {0.25, 0.35, 0.4}}};
+    for (std::size_t k = 0; k < homes.size(); ++k) {
+        auto sharded = tiled;
+        sharded.sharding = shardings[k];
+        sharded.sharding.sum_group = d;
+        sharded.recompute.kind = kinds[k];
+        SCOPED_TRACE("ZeRO " + std::to_string(k + 1));
+        expect_same_bits(train(sharded), expected);
+        for (auto spec::Tiers::*kind : {&spec::Tiers::parameters, &spec::Tiers::gradients,
+                                        &spec::Tiers::optimizer, &spec::Tiers::activations}) {
+            sharded.tiers.*kind = homes[k];
+        }
+        SCOPED_TRACE("host " + std::to_string(homes[k].host) + ", NVMe " + std::to_string(homes[k].nvme));
+        expect_same_bits(train(sharded), expected);
+    }
+}
+
 /// Only the order of sums differs.
 TEST_P(Adapters, TrainAlikeOnTheTensorAxisAndInAPipeline) {
     if (ranks() % 2 != 0 || GetParam().compute != spec::DType::f32) {
@@ -218,6 +262,7 @@ TEST_P(Adapters, TrainAlikeOnTheTensorAxisAndInAPipeline) {
     }
     auto alone = with_adapters(test::tiny_run(GetParam().family, 1, 2, 2), GetParam());
     alone.train.steps = 10;
+    alone.model.layers = std::max<std::int64_t>(alone.model.layers, ranks() / 2);
     const comm::Communicator myself = test::world().group().split(test::world().rank());
     const auto expected = test::train_tiny(alone, test::world().in(myself), Keep::tensors);
     auto ours = alone;
@@ -230,6 +275,7 @@ TEST_P(Adapters, TrainAlikeOnTheTensorAxisAndInAPipeline) {
         }
         ours.parallel.sequence = sequence;
         test::expect_class_b(train(ours, Keep::tensors), expected);
+        test::expect_class_b(train(in_tiles(ours), Keep::tensors), expected);
     }
 }
 

@@ -13,10 +13,6 @@ using spec::RunSpec;
 
 /// Missing features. When a feature is implemented, remove its line; nothing else changes.
 constexpr std::array features = {
-    Feature{"train.lora.rank", "tiles together with adapters",
-            [](const RunSpec& run, const Values&) {
-                return run.model.lora.is_on() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);
-            }},
     Feature{"precision.master", "master weights other than fp32",
             [](const RunSpec& run, const Values&) { return run.precision.master != spec::DType::f32; }},
     Feature{"precision.reduce", "gradients on the wire other than fp32",

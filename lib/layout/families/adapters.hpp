@@ -20,6 +20,9 @@ std::string lora_b_of(std::string_view weight);
 
 /// Returns true if a tensor of that name is an adapter matrix.
 bool is_of_adapter(std::string_view tensor);
+constexpr bool is_of_adapter(Role role) {
+    return role == Role::lora_a || role == Role::lora_b;
+}
 
 /// Returns the patterns that match all adapter matrices, for train.only.
 std::vector<std::string> patterns_of_adapters();

@@ -184,7 +184,8 @@ std::vector<KernelUse> product_kernels(const OpOperands& use,
         return AdapterKernels{use, phase, element_bytes, lora_rank}.backward_weight();
     }
     std::vector<KernelUse> kernels;
-    if (op.direction != Direction::backward_weight || use.writes(Role::d_weight)) {
+    const bool has_adapters_alone = use.reads(Role::lora_a) && !use.reads(Role::weight);
+    if (op.direction == Direction::backward_weight ? use.writes(Role::d_weight) : !has_adapters_alone) {
         kernels.push_back(product);
     }
     if (op.direction == Direction::backward_weight) {

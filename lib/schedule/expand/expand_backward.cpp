@@ -124,7 +124,8 @@ void PhaseWriter::add_weight_product(Op op,
                                      std::int64_t workspace_bytes) {
     if (draft_.program.find_write(op, Role::d_weight) == nullptr) {
         const auto& phase = unit_of(op.unit).phases[op.phase];
-        op.flops = phase.adapter_flops_per_token * static_cast<double>(op.row_end);  // 0 for a bias alone
+        const bool is_of_adapters = draft_.program.find_write(op, Role::d_lora_a) != nullptr;
+        op.flops = is_of_adapters ? phase.adapter_flops_per_token * static_cast<double>(op.row_end) : 0;
     }
     if (x >= 0) {
         op.reads.push_back(whole(draft_.program, x, Role::input));

@@ -55,7 +55,7 @@ void PhaseWriter::grid_adapter_product(UnitId unit,
     const auto& described = unit_of(unit).phases[phase];
     const bool is_of_a = matrix == Role::lora_a;
     const auto flops = is_of_a ? flops_of_a : flops_of_b;
-    auto op = compute_op(unit, phase, microbatch, direction);
+    auto op = adapter_op(unit, phase, microbatch, direction);
     op.label += is_of_a ? " of A" : " of B";
     op.flops = flops(described, spec_.model.lora.rank, model_.tokens);
     op.reads.push_back(std::move(from));
@@ -111,9 +111,8 @@ void PhaseWriter::grid_adapter_weights(
     UnitId unit, int phase, int microbatch, BufferId x, BufferId d_y, BufferId d_inner) {
     const auto& described = unit_of(unit).phases[phase];
     const BufferId inner = grid_adapter_input(unit, phase, microbatch, x, Direction::backward_weight);
-    auto op = compute_op(unit, phase, microbatch, Direction::backward_weight);
+    auto op = adapter_op(unit, phase, microbatch, Direction::backward_weight);
     op.label += " of adapters";
-    op.flops = described.adapter_flops_per_token * static_cast<double>(model_.tokens);
     add_gradients(op, described, {Role::lora_a, Role::lora_b});
     op.reads.push_back(whole(draft_.program, x, Role::input));
     op.reads.push_back(whole(draft_.program, d_y, Role::d_output));

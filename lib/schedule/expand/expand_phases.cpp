@@ -149,12 +149,23 @@ Op PhaseWriter::compute_op(
         op.column_begin = rows_of_weight.begin;
         op.column_end = rows_of_weight.end;
         if (!rows_of_weight.empty()) {
-            op.flops *= described.out > 0
-                            ? static_cast<double>(rows_of_weight.size()) / static_cast<double>(described.out)
-                            : 0;
+            const double share_of_tile = described.out > 0 ? static_cast<double>(rows_of_weight.size()) /
+                                                                 static_cast<double>(described.out)
+                                                           : 0;
+            // Adapters have an op of their own.
+            op.flops = share * described.flops_per_token * static_cast<double>(op.row_end) * share_of_tile;
             op.label += " tile " + std::to_string(part);
         }
     }
+    return op;
+}
+
+Op PhaseWriter::adapter_op(UnitId unit, int phase, int microbatch, Direction direction) const {
+    // The segment of the adapters of a tiled phase follows its tiles.
+    const bool is_tiled = model_.tiling(unit).cuts(phase);
+    auto op = compute_op(unit, phase, microbatch, direction, is_tiled ? num_tiles(unit, phase) : 0);
+    const auto per_token = unit_of(unit).phases[phase].adapter_flops_per_token;
+    op.flops = per_token * static_cast<double>(op.row_end);
     return op;
 }
 

@@ -76,6 +76,8 @@ class PhaseWriter {
     std::string label_of(UnitId unit, int phase, Direction direction, int microbatch) const;
     /// \param part  segment of a tiled phase
     Op compute_op(UnitId unit, int phase, int microbatch, Direction direction, std::size_t part = 0) const;
+    /// Returns an op of a phase's adapters alone.
+    Op adapter_op(UnitId unit, int phase, int microbatch, Direction direction) const;
     /// Returns the number of tiles of the phase; 1 if it is not tiled.
     std::size_t num_tiles(UnitId unit, int phase) const;
     std::int64_t rows(layout::Placement placement) const;
@@ -143,6 +145,9 @@ class PhaseWriter {
     void forward_tiles(UnitId unit, int phase, int microbatch);
     void forward_lookup_tiles(UnitId unit, int phase, int microbatch);
     void backward_tiles(UnitId unit, int phase, int microbatch);
+    void forward_adapters(UnitId unit, int phase, int microbatch, BufferId x, BufferId y);
+    void adapters_d_input(UnitId unit, int phase, int microbatch, BufferId d_y, BufferId d_x);
+    void adapter_gradients(UnitId unit, int phase, int microbatch, BufferId x, const PlacedValue& d_y);
     void backward_lookup_tiles(UnitId unit, int phase, int microbatch);
 
     // expand_grid.cpp: phases of a grid of tensor ranks

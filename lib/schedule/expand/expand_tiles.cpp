@@ -1,5 +1,7 @@
 /// Phases with tiled weights: only one tile of a weight and of its gradient exists at a time.
 ///
+/// Adapters of a tiled weight are small. They are used as a whole, by ops of their own that follow the tiles.
+///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.1.3.
 #include <string>
 #include <vector>
@@ -24,13 +26,17 @@ void PhaseWriter::forward_tiles(UnitId unit, int phase, int microbatch) {
     for (std::size_t t = 0; t < num_tiles(unit, phase); ++t) {
         auto op = compute_op(unit, phase, microbatch, Direction::forward, t);
         op.reads.push_back(whole(program, x, input.role));
-        add_parameters(op, described, has_bias ? std::vector<Role>{} : std::vector<Role>{Role::weight});
+        add_parameters(op, described,
+                       has_bias ? std::vector{Role::weight, Role::bias} : std::vector{Role::weight});
         if (t > 0) {
             op.reads.push_back(whole(program, y, output.role));  // keeps the columns of earlier tiles
         }
         op.writes.push_back(whole(program, y, output.role));
         add_workspace(op, tile_workspace_bytes(op, op.row_end, described.in));
         add(std::move(op));
+    }
+    if (!described.adapters.empty()) {
+        forward_adapters(unit, phase, microbatch, x, y);
     }
 }
 
@@ -118,14 +124,62 @@ void PhaseWriter::backward_tiles(UnitId unit, int phase, int microbatch) {
             add(std::move(through));
         }
         auto weight = compute_op(unit, phase, microbatch, Direction::backward_weight, t);
-        if (add_gradients(weight, described)) {
+        if (add_gradients(weight, described, {Role::weight, Role::bias})) {
             const auto workspace = tile_workspace_bytes(weight, num_rows, described.in);
             add_weight_product(std::move(weight), x, d_y, workspace);
         }
     }
-    if (passes_on) {
-        leave_gradient(unit, phase, microbatch, whole_gradient(unit, phase, microbatch, d_x));
+    const bool has_adapters = !described.adapters.empty();
+    if (has_adapters && passes_on) {
+        adapters_d_input(unit, phase, microbatch, d_y.buffer, d_x);
     }
+    // The products for the adapters hide the sum.
+    const auto left = passes_on ? whole_gradient(unit, phase, microbatch, d_x) : PlacedValue{};
+    if (has_adapters) {
+        adapter_gradients(unit, phase, microbatch, x, d_y);
+    }
+    if (passes_on) {
+        leave_gradient(unit, phase, microbatch, left);
+    }
+}
+
+/// Adds f (x A^T) B^T to the output, which has all its columns.
+void PhaseWriter::forward_adapters(UnitId unit, int phase, int microbatch, BufferId x, BufferId y) {
+    const auto& program = draft_.program;
+    const auto& described = unit_of(unit).phases[phase];
+    auto op = adapter_op(unit, phase, microbatch, Direction::forward);
+    op.label += " of adapters";
+    op.reads.push_back(whole(program, x, described.reads.front().role));
+    add_parameters(op, described, {Role::lora_a, Role::lora_b});
+    op.reads.push_back(whole(program, y, Role::output));
+    op.writes.push_back(whole(program, y, Role::output));
+    add_workspace(op, adapter_workspace_bytes(described));
+    add(std::move(op));
+}
+
+/// Adds f (dy B) A to the gradient of the input, which has the sum over all tiles.
+void PhaseWriter::adapters_d_input(UnitId unit, int phase, int microbatch, BufferId d_y, BufferId d_x) {
+    const auto& program = draft_.program;
+    const auto& described = unit_of(unit).phases[phase];
+    auto op = adapter_op(unit, phase, microbatch, Direction::backward_input);
+    op.label += " of adapters";
+    op.reads.push_back(whole(program, d_y, Role::d_output));
+    add_parameters(op, described, {Role::lora_a, Role::lora_b});
+    op.reads.push_back(whole(program, d_x, Role::d_input));
+    op.writes.push_back(whole(program, d_x, Role::d_input));
+    add_workspace(op, adapter_workspace_bytes(described));
+    add(std::move(op));
+}
+
+/// Computes the gradients of A and B.
+void PhaseWriter::adapter_gradients(
+    UnitId unit, int phase, int microbatch, BufferId x, const PlacedValue& d_y) {
+    const auto& described = unit_of(unit).phases[phase];
+    auto op = adapter_op(unit, phase, microbatch, Direction::backward_weight);
+    op.label += " of adapters";
+    add_gradients(op, described, {Role::lora_a, Role::lora_b});
+    add_parameters(op, described, {Role::lora_a, Role::lora_b});
+    add_weight_product(std::move(op), x, d_y, adapter_workspace_bytes(described));
 }
 
 void PhaseWriter::backward_lookup_tiles(UnitId unit, int phase, int microbatch) {

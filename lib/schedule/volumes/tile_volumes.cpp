@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "layout/families/adapters.hpp"
 #include "schedule/adds_bias.hpp"
 #include "schedule/volumes/recompute_inputs.hpp"
 
@@ -52,8 +53,9 @@ class Asking {
 
     std::int64_t of_phase(UnitId unit, int number, const layout::Phase& phase) const {
         const bool asks_for_weights_alone = !adds_bias(model_, unit, phase);
-        const auto forward =
-            size_of(unit, phase, [&](Role role) { return is_weight(role) || !asks_for_weights_alone; });
+        const auto forward = size_of(unit, phase, [&](Role role) {
+            return is_weight(role) || layout::is_of_adapter(role) || !asks_for_weights_alone;
+        });
         if (phase.kind == PhaseKind::logits) {
             const bool is_again = !model_.has_grid() || model_.passes_gradient_on(unit, number);
             return (is_again ? 2 : 1) * forward;
@@ -64,7 +66,7 @@ class Asking {
             model_.runs_backward(unit, number)
                 ? size_of(unit, phase,
                           [&](Role role) {
-                              return role == Role::gain ||
+                              return role == Role::gain || layout::is_of_adapter(role) ||
                                      (phase.kind == PhaseKind::linear && role == Role::weight &&
                                       model_.passes_gradient_on(unit, number));
                           })

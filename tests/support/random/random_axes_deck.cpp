@@ -306,7 +306,7 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
     deck.set("global_batch", micro_batch * (has_one ? 1 : micro_batches) * degrees.sequence_groups());
     if (draw.chance(0.2)) {
         deck.set("only", drawn_trained_part(draw, shape));
-    } else if (draw.chance(0.2)) {
+    } else if (draw.chance(0.3)) {
         deck.set("lora", fmt::format("{{rank: {}, targets: [\"{}\"]}}", draw.between(1, 3),
                                      draw.one_of<std::string>({"*", "attention.*", "mlp.*", "*.v"})));
     }

@@ -162,6 +162,10 @@ void draw_batches(Draw& draw, DeckText& deck, int ranks, int steps) {
         deck.set("only", draw.one_of<std::string>({"[layers.*]", "[\"*.weight\"]", "[\"*bias\", \"*norm*\"]",
                                                    "[layers.0.*, embedding.*]", "[\"*mlp*\"]",
                                                    "[head.*, \"*attention.out*\"]"}));
+    } else if (draw.chance(0.1)) {
+        deck.set("lora",
+                 fmt::format("{{rank: {}, targets: [\"{}\"]}}", draw.between(1, 3),
+                             draw.one_of<std::string>({"*", "attention.*", "mlp.*", "mlp.down", "*.v"})));
     }
     if (draw.chance(0.5)) {
         deck.set("accumulate", "by_layer");

@@ -205,7 +205,6 @@ void draw_tiles(Draw& draw, spec::RunSpec& spec) {
 void draw_adapters(Draw& draw, spec::RunSpec& spec) {
     const std::vector<std::string> patterns{"attention.q", "attention.v", "attention.*", "attention.out",
                                             "mlp.up",      "mlp.down",    "mlp.*",       "*"};
-    spec.tiers.tiles.clear();
     spec.model.lora = {.rank = draw.between(1, 5), .alpha = 3, .targets = {draw.one_of(patterns)}};
     if (draw.chance(0.5)) {
         spec.model.lora.targets.push_back(draw.one_of(patterns));

@@ -32,7 +32,7 @@ struct RandomSpecLimits {
     bool stages_differ = false;  ///< stages have individual recomputation and homes
     bool by_layer = false;       ///< runs of one stage may have train.accumulate by_layer
     bool fates = false;          ///< single activations may have their own fate
-    bool lora = false;           ///< only adapters are trained, and no weights are tiled
+    bool lora = false;           ///< only adapters are trained
     bool grids = false;          ///< tensor ranks may be a grid or a cube
 };
 

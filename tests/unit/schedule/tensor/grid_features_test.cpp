@@ -73,6 +73,19 @@ std::vector<Combination> combinations() {
              run.model.layers = 2;
              run.recompute.kind = spec::RecomputeKind::full;
          }},
+        {"adapters_in_tiles",
+         [](spec::RunSpec& run) {
+             set_adapters(run);
+             run.tiers.tiles = {{.match = "*", .in = 1, .out = 2}};
+         }},
+        {"adapters_in_tiles_in_bf16",
+         [](spec::RunSpec& run) {
+             set_adapters(run);
+             run.model.layers = 2;
+             run.tiers.tiles = {{.match = "attention.*", .in = 1, .out = 2}};
+             run.precision.compute = spec::DType::bf16;
+             run.recompute.kind = spec::RecomputeKind::full;
+         }},
         {"tiles", [](spec::RunSpec& run) { run.tiers.tiles = {{.match = "*", .in = 1, .out = 2}}; }},
         {"tiles_in_bf16",
          [](spec::RunSpec& run) {
@@ -121,6 +134,13 @@ std::vector<Combination> combinations() {
          [](spec::RunSpec& run) {
              set_zero_bubble(run, 1);
              set_adapters(run);
+         },
+         false},
+        {"zero_bubble_with_adapters_in_tiles",
+         [](spec::RunSpec& run) {
+             set_zero_bubble(run, 1);
+             set_adapters(run);
+             run.tiers.tiles = {{.match = "layers.*", .in = 1, .out = 2}};
          },
          false},
     };
