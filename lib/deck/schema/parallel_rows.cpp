@@ -28,8 +28,7 @@ constexpr Row rows[] = {
     {.path = "parallel.context", .shorthand = "degree", .doc = "Ranks that share each sequence."},
     {.path = "parallel.context.degree", .type = Type::integer, .fallback = "1", .keywords = "auto", .min = 1,
      .max = max_ranks, .on_resume = noted,
-     .doc = "Ranks of a context group; auto: as in the fastest layout that fits, of those that leave a rank at least "
-            "2048 positions."},
+     .doc = "Ranks of a context group; auto: as in the fastest layout that fits."},
     {.path = "parallel.context.kind", .type = Type::keyword, .fallback = "ulysses", .keywords = "ring ulysses",
      .on_resume = noted,
      .doc = "ulysses: all-to-all exchange of heads and positions, for which the ranks divide the heads. ring: "

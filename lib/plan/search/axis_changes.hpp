@@ -17,9 +17,9 @@ std::vector<DeckEdit> other_spreads(const spec::RunSpec& spec);
 
 /// Returns runs with more tensor ranks, stages, both, or context ranks, and fewer data ranks.
 ///
-/// The factors are 2, 4 and so on. Tensor ranks stay within a node. A change is omitted if the deck's rules reject it. More tensor ranks or
-/// stages are omitted if a span of shards is neither 1 nor all data ranks, or if parameters have a second
-/// copy.
+/// The factors are 2, 4 and so on. Tensor ranks stay within a node. A change is omitted if the deck's rules
+/// reject it. More tensor ranks or stages are omitted if a span of shards is neither 1 nor all data ranks, or
+/// if parameters have a second copy.
 std::vector<DeckEdit> more_model_ranks(const spec::RunSpec& spec);
 
 }  // namespace ziggurat::plan

@@ -54,6 +54,7 @@ EXPECTED = [
     (r"ziggurat check .*parallel\.tensor=auto", Expected(r"micro_batch: \d+ +# auto: the fastest of \d+ layouts on 64 ranks")),
     (r"ziggurat check --explain sharding\.zero", Expected(r"1: optimizer; 2: also gradients; 3: also parameters")),
     (r"ziggurat check decks/quickstart\.yaml", Expected(r"1,869,504 parameters", r"MEMORY PLAN", r"FITS")),
+    (r"ziggurat plan [^#]*--json", Expected(r'"schema": "ziggurat\.plan/1"', r'"consumers"')),
     (r"ziggurat plan .*--machines", Expected(r"10 of 10 jobs fit", r"the lowest cost first", r"dgx-h100 +\d+ +\d+")),
     (r"ziggurat plan .*--program", Expected(r"program +train, rank 1", r"layers\.3")),
     (r"ziggurat plan .*--trace", Expected(r"bound by +products and attention", r"trace +runs/step\.json")),
@@ -188,7 +189,7 @@ def run_all(user, folder):
 
 def stages_take_what_the_table_says(shell, text):
     """The memory of a rank by ZeRO stage, in the table behind the command that shows it."""
-    command = next(line for line in commands_of(text) if "decks/llama-8b.yaml --ranks" in line)
+    command = next(line for line in commands_of(text) if "decks/llama-8b.yaml --ranks" in line and "sharding.zero=" in line)
     row = re.search(r"^\| memory of each of 64 ranks \|(.*)\|$", text, re.M)[1]
     for stage, said in enumerate(re.findall(r"(\d+) GiB", row)):
         done = shell.run(re.sub(r"sharding\.zero=\d", f"sharding.zero={stage}", command))

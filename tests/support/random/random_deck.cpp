@@ -153,7 +153,7 @@ void set_axes(Draw& draw, DeckText& deck, const ModelAxes& axes, std::int64_t la
     }
 }
 
-void draw_batches(Draw& draw, DeckText& deck, int ranks, int steps) {
+void draw_batches(Draw& draw, DeckText& deck, int ranks, int steps, bool has_tiers) {
     const auto micro_batch = draw.between(1, 3);
     deck.set("steps", steps);
     deck.set("micro_batch", micro_batch);
@@ -162,7 +162,7 @@ void draw_batches(Draw& draw, DeckText& deck, int ranks, int steps) {
         deck.set("only", draw.one_of<std::string>({"[layers.*]", "[\"*.weight\"]", "[\"*bias\", \"*norm*\"]",
                                                    "[layers.0.*, embedding.*]", "[\"*mlp*\"]",
                                                    "[head.*, \"*attention.out*\"]"}));
-    } else if (draw.chance(0.1)) {
+    } else if (has_tiers && draw.chance(0.1)) {
         deck.set("lora",
                  fmt::format("{{rank: {}, targets: [\"{}\"]}}", draw.between(1, 3),
                              draw.one_of<std::string>({"*", "attention.*", "mlp.*", "mlp.down", "*.v"})));
@@ -367,7 +367,7 @@ std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme
     deck.set("seq", seq);
     deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
     deck.section("data");
-    draw_batches(draw, deck, data, steps);
+    draw_batches(draw, deck, data, steps, has_tiers);
     set_axes(draw, deck, axes, layers);
     deck.set("threads", draw.chance(0.2) && gives_two_threads() ? 2 : 1);
     deck.section("parallel");

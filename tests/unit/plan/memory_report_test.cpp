@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text/units.hpp"
 #include "layout/counts.hpp"
 #include "plan/plan_run.hpp"
@@ -91,6 +93,25 @@ TEST(MemoryReport, NamesSpansWhereTheDeckDoes) {
     ASSERT_FALSE(report.remedies.empty()) << report.table;
     EXPECT_EQ(report.remedies.front().overrides, "sharding.optimizer=all");
     EXPECT_EQ(report.table.find("sharding.zero"), std::string::npos) << report.table;
+}
+
+TEST(MemoryReport, NamesContextRanksForLongSequences) {
+    auto spec = wide();
+    spec.model.heads = spec.model.kv_heads = 3;  // tensor ranks cannot divide them
+    spec.model.head_dim = spec.model.hidden / 3;
+    spec.data.seq = spec.model.max_seq = 2 * 2048;
+    spec.train.micro_batch = 1;
+    spec.recompute.kind = spec::RecomputeKind::full;
+    spec.parallel.ranks = spec.parallel.ranks_per_node = spec.parallel.data = 2;
+    const auto alone = needed(spec, spec.recompute.kind);
+    auto shared = spec;
+    shared.parallel.context = 2;
+    spec.tiers.device_budget_bytes = needed(shared, spec.recompute.kind);
+    EXPECT_LT(spec.tiers.device_budget_bytes, alone * 7 / 10);
+
+    const auto found = overrides_that_fit(spec);
+    EXPECT_NE(std::ranges::find(found, "parallel.context.degree=2 parallel.data=1"), found.end())
+        << memory_report(spec).table;
 }
 
 TEST(MemoryReport, NamesFetchingNothingAhead) {
