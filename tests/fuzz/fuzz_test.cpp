@@ -15,7 +15,7 @@
 #include "tests/fuzz/training.hpp"
 #include "tests/support/device/test_processors.hpp"
 #include "tests/support/random/random_deck.hpp"
-#include "tests/support/random/random_spec.hpp"
+#include "tests/support/random/spec_coverage.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/simulated_ranks.hpp"
 

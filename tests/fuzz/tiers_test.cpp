@@ -21,7 +21,7 @@
 #include "tests/support/device/test_processors.hpp"
 #include "tests/support/random/draw.hpp"
 #include "tests/support/random/random_deck.hpp"
-#include "tests/support/random/random_spec.hpp"
+#include "tests/support/random/spec_coverage.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/simulated_ranks.hpp"
 #include "tests/support/tiny_checkpoints.hpp"

@@ -14,6 +14,7 @@
 #include "schedule/model_layout.hpp"
 #include "tensor/bfloat16.hpp"
 #include "tests/support/random/random_spec.hpp"
+#include "tests/support/random/spec_coverage.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::model {

@@ -3,6 +3,7 @@
 
 #include "tests/support/random/order_of_reference.hpp"
 #include "tests/support/random/random_spec.hpp"
+#include "tests/support/random/spec_coverage.hpp"
 #include "tests/support/simulated_ranks.hpp"
 
 namespace ziggurat::schedule {

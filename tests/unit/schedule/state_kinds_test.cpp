@@ -13,6 +13,7 @@
 #include "schedule/build_program.hpp"
 #include "schedule/passes/saved_runs.hpp"
 #include "tests/support/random/random_spec.hpp"
+#include "tests/support/random/spec_coverage.hpp"
 
 namespace ziggurat::schedule {
 namespace {

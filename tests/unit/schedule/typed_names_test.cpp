@@ -8,6 +8,7 @@
 #include "schedule/build_program.hpp"
 #include "schedule/step_program.hpp"
 #include "tests/support/random/random_spec.hpp"
+#include "tests/support/random/spec_variants.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::schedule {

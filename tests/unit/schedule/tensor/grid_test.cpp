@@ -10,6 +10,7 @@
 #include "schedule/volumes/grid_volumes.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "tests/support/random/random_spec.hpp"
+#include "tests/support/random/spec_coverage.hpp"
 #include "tests/support/simulated_ranks.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

@@ -5,6 +5,7 @@
 #include "schedule/build_program.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "tests/support/random/random_spec.hpp"
+#include "tests/support/random/spec_coverage.hpp"
 #include "tests/support/simulated_ranks.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

@@ -9,6 +9,8 @@
 #include "schedule/volumes/tensor_volumes.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "tests/support/random/random_spec.hpp"
+#include "tests/support/random/spec_coverage.hpp"
+#include "tests/support/random/spec_variants.hpp"
 #include "tests/support/simulated_ranks.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

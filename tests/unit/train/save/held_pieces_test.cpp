@@ -14,6 +14,7 @@
 #include "schedule/passes/saved_runs.hpp"
 #include "spec/tensor_pattern.hpp"
 #include "tests/support/random/random_spec.hpp"
+#include "tests/support/random/spec_coverage.hpp"
 #include "tests/support/simulated_ranks.hpp"
 
 namespace ziggurat::train {
