@@ -22,7 +22,7 @@ struct ContextBytes {
 /// Ulysses, for each layer, micro-batch and pass: N (w + h d) (1 - 1/c) elements, where N are the rank's
 /// tokens, w the width of queries, keys and values, and h d that of attention's output; w counts a key head
 /// that ranks share for each of them. Passes are forward, backward, and forward again with full
-/// recomputation.
+/// recomputation, without h d if only attention needs its output again.
 ///
 /// Ring: N k (c - 1) elements in each pass, where k is the width of keys and values, and N k c elements of
 /// float in backward. Blocks that no later rank needs are not sent: the last one of the sequence, and those

@@ -13,15 +13,31 @@ namespace {
 
 using layout::UnitKind;
 
-/// Returns the slots of the rank's stage, without the empty backward of chunks below the first trained
-/// tensor.
+/// True if the chunk forms gradients of a product's weight, bias or adapters.
+bool has_weight_products(const ModelLayout& model, const std::vector<UnitId>& units) {
+    return std::ranges::any_of(units, [&](UnitId unit) {
+        const auto& described = model.table.units[unit];
+        return std::ranges::any_of(described.phases, [&](const layout::Phase& phase) {
+            return phase.kind == layout::PhaseKind::linear &&
+                   std::ranges::any_of(phase.parameters, [&](const layout::ParameterUse& use) {
+                       return use.unit < 0 && described.parameters[use.parameter].is_trained;
+                   });
+        });
+    });
+}
+
+/// Returns the slots of the rank's stage that have ops.
+///
+/// Chunks below the first trained tensor run no backward, and frozen products form no gradients of weights.
 std::vector<Slot> slots_with_ops(const spec::RunSpec& spec, const ModelLayout& model) {
     auto slots = pipeline_order({spec.parallel.pipeline_schedule, spec.parallel.stages,
                                  spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
                                 model.stage);
     std::erase_if(slots, [&](const Slot& slot) {
         const auto& units = model.chunk_units[slot.chunk];
-        return slot.pass != Slot::Pass::forward && !model.runs_backward(units.back());
+        return slot.pass == Slot::Pass::backward_weight
+                   ? !has_weight_products(model, units)
+                   : slot.pass != Slot::Pass::forward && !model.runs_backward(units.back());
     });
     return slots;
 }

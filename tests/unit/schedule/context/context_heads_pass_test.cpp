@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "layout/context/context_heads.hpp"
+#include "layout/families/adapters.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/volumes/context_volumes.hpp"
 #include "schedule/volumes/volumes.hpp"
@@ -56,6 +58,28 @@ TEST(ContextHeads, SharesKeyHeadsOfWhichThereAreTooFew) {
         << "each rank has one in both";
     spec.model.kv_heads = 12;
     EXPECT_GT(context_bytes_by_formula(spec, ModelLayout{spec, 0}).total(), before);
+}
+
+// With a parallel residual stream, the MLP does not read attention's output, and a frozen projection does not
+// need it in backward.
+TEST(ContextHeads, ReturnsTheOutputAgainOnlyIfAnotherPhaseNeedsIt) {
+    for (const char* target : {"mlp.*", "attention.out"}) {
+        auto spec = exchanging("gpt_neox", 2, 1);
+        spec.model.layers = 2;
+        spec.model.lora = {.rank = 1, .targets = {target}};
+        spec.train.only = layout::patterns_of_adapters();
+        const auto without = exchanged_bytes(build_program(spec, 0, Variant::train));
+        spec.recompute.kind = spec::RecomputeKind::full;
+        const auto again = exchanged_bytes(build_program(spec, 0, Variant::train));
+        EXPECT_EQ(again, context_bytes_by_formula(spec, ModelLayout{spec, 0}).total()) << target;
+        // An exchange of the output has N h (1 - 1/c) elements.
+        const auto tokens = 12 / 2;
+        const auto output =
+            spec.train.micro_batches * tokens * 48 / 2 * spec::element_bytes(spec.precision.compute);
+        const bool is_of_mlp = std::string{target} == "mlp.*";
+        EXPECT_EQ(again - without, (is_of_mlp ? 1 * 3 : 2 * 4) * output)
+            << "queries, keys and values of layers whose attention runs backward, and the output: " << target;
+    }
 }
 
 TEST(ContextHeads, AreTheBytesOfTheFormulaInRandomRuns) {

@@ -8,6 +8,7 @@
 #include "layout/mesh.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/volumes/context_volumes.hpp"
+#include "tests/support/random/spec_coverage.hpp"
 #include "tests/support/ring_trace.hpp"
 #include "tests/support/simulated_ranks.hpp"
 #include "tests/unit/schedule/context/ring_spec.hpp"
