@@ -51,6 +51,16 @@ device::Arena reserve(const std::vector<const schedule::Program*>& programs,
     return {arena == on_nvme ? 0 : max_bytes(programs, arena), "the host tier", kind};
 }
 
+/// Returns the buffers whose memory a buffer can have: those of its rotation, or itself.
+std::vector<schedule::BufferId> memory_of(const schedule::Program& program, schedule::BufferId buffer) {
+    for (const auto& rotation : program.rotations) {
+        if (std::ranges::find(rotation.slots, buffer) != rotation.slots.end()) {
+            return rotation.slots;
+        }
+    }
+    return {buffer};
+}
+
 /// Returns the offsets at which NVMe transfers can begin or end: bounds of ranges and of buffers.
 std::vector<std::int64_t> ends_of_transfers(const std::vector<const schedule::Program*>& programs) {
     std::set<std::int64_t> ends;
@@ -67,9 +77,12 @@ std::vector<std::int64_t> ends_of_transfers(const std::vector<const schedule::Pr
         for (const auto& op : program->ops) {
             for (const auto* operands : {&op.reads, &op.writes}) {
                 for (const auto& operand : *operands) {
-                    const auto& buffer = program->buffers.at(operand.buffer);
-                    for (const auto& run : operand.runs) {
-                        if (buffer.tier == spec::Tier::nvme) {
+                    if (program->buffers.at(operand.buffer).tier != spec::Tier::nvme) {
+                        continue;
+                    }
+                    for (const auto id : memory_of(*program, operand.buffer)) {
+                        const auto& buffer = program->buffers.at(id);
+                        for (const auto& run : operand.runs) {
                             add(schedule::offset_of_slot(buffer, 0) + run.offset, run.bytes);
                             add(schedule::offset_of_slot(buffer, 1) + run.offset, run.bytes);
                         }

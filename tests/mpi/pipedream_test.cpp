@@ -151,6 +151,7 @@ std::vector<Setting> settings() {
              run.tiers.parameters = {0, 0, 1};
              run.tiers.tiles = tiles;
              run.tiers.nvme_block_bytes = 8192;
+             run.tiers.nvme_verify = true;
              set_zero(run, 3);
          }},
         {"parameters on device and host, in tiles",
