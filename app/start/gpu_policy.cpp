@@ -14,7 +14,6 @@ void choose_gpu_policy() {
     }
     if constexpr (comm::has_nccl) {
         setenv("NCCL_ALGO", "allreduce:ring;reducescatter:ring", keep);
-        setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", keep);
     }
 }
 

@@ -12,7 +12,11 @@ namespace ziggurat::app {
 ///     then block the work that this other rank waits for.
 /// NCCL_ALGO: reductions use rings, so that a run on the same ranks is bitwise reproducible. By default, NCCL
 ///     chooses between rings, trees and reductions in the switch (NVLS), without a guaranteed order.
-/// NCCL_LAUNCH_ORDER_IMPLICIT=1: kernels of several communicators start in the order of their calls.
+///
+/// NCCL_LAUNCH_ORDER_IMPLICIT stays 0, NCCL's default. With 1, the kernels of all communicators would start
+/// in the order of their calls. Calls wait on the GPU for their inputs, and their order differs between
+/// ranks, so two ranks could wait for each other. Instead, all kernels fit on the GPU at once
+/// (layout/nccl_blocks.hpp).
 ///
 /// Source: NCCL 2.28, "Environment Variables"; Megatron-LM's deterministic mode requires the same of
 /// NCCL_ALGO.

@@ -9,6 +9,10 @@
 #include "comm/collective_kinds.hpp"
 #include "spec/dtype.hpp"
 
+namespace ziggurat::device {
+class Stream;
+}
+
 namespace ziggurat::comm {
 
 class NodeMemory;
@@ -90,6 +94,20 @@ class Collectives {
     ///
     /// It is true no later than poll(), and earlier if members read each other's memory.
     virtual bool has_result(int call) { return poll(call); }
+
+    /// Returns the stream that runs `call`; nullptr if the calling thread runs it, in poll().
+    ///
+    /// Such a call may be started before its inputs are ready: the caller first makes the stream wait for
+    /// them.
+    virtual const device::Stream* stream_of(int /*call*/) const { return nullptr; }
+    /// Makes progress. Returns true when all work of a started call is on its stream.
+    ///
+    /// Only then may other work be put on the stream. \pre stream_of(call) != nullptr
+    virtual bool is_enqueued(int /*call*/) { return true; }
+    /// Ends the running calls of streams without their results. Other members are not notified.
+    ///
+    /// No other call may be started afterwards.
+    virtual void abort() noexcept {}
 
     /// Returns the bytes that all executions of `call` so far have moved between this member and others.
     ///

@@ -1,5 +1,10 @@
 #include "plan/library_memory.hpp"
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "layout/nccl_sums.hpp"
 #include "layout/workspaces.hpp"
 #include "plan/gpu/group_uses.hpp"
@@ -24,15 +29,22 @@ constexpr std::int64_t group_bytes = group_channels * 2 * (receiving_bytes + sen
 /// Channels of a communicator for messages in one direction between two ranks.
 constexpr std::int64_t message_channels = 32;
 
-void add(LibraryMemory& memory, const Program& program) {
-    for (const auto& use : uses_of_groups(program)) {
-        memory.exchange += use.has_pieces ? layout::nccl_scratch_bytes : 0;
-        memory.communicators += use.has_collectives ? group_bytes : 0;
-        for (const auto& [peer, kind] : use.links) {
-            memory.communicators +=
-                message_channels * (kind == OpKind::receive ? receiving_bytes : sending_bytes);
+/// World ranks and name of a group.
+using GroupKey = std::pair<std::vector<int>, std::string>;
+
+/// Returns the uses of each group in all programs.
+std::map<GroupKey, GroupUse> uses_in(std::span<const Program* const> programs) {
+    std::map<GroupKey, GroupUse> uses;
+    for (const auto* program : programs) {
+        const auto of_program = uses_of_groups(*program);
+        for (std::size_t g = 0; g < of_program.size(); ++g) {
+            auto& use = uses[{program->groups[g].members, program->groups[g].name}];
+            use.has_collectives = use.has_collectives || of_program[g].has_collectives;
+            use.has_pieces = use.has_pieces || of_program[g].has_pieces;
+            use.links.insert(of_program[g].links.begin(), of_program[g].links.end());
         }
     }
+    return uses;
 }
 
 }  // namespace
@@ -40,8 +52,13 @@ void add(LibraryMemory& memory, const Program& program) {
 LibraryMemory library_memory(const spec::RunSpec& spec, std::span<const Program* const> programs) {
     LibraryMemory memory{.kernels = layout::make_workspaces(spec, true)->libraries()};
     if (spec.tiers.device == spec::DeviceKind::cuda && spec.parallel.transport == spec::Transport::nccl) {
-        for (const auto* program : programs) {
-            add(memory, *program);
+        for (const auto& [group, use] : uses_in(programs)) {
+            memory.exchange += use.has_pieces ? layout::nccl_scratch_bytes : 0;
+            memory.communicators += use.has_collectives ? group_bytes : 0;
+            for (const auto& [peer, kind] : use.links) {
+                memory.communicators +=
+                    message_channels * (kind == OpKind::receive ? receiving_bytes : sending_bytes);
+            }
         }
     }
     return memory;

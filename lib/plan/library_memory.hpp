@@ -19,7 +19,7 @@ struct LibraryMemory {
     std::int64_t total() const noexcept { return kernels + exchange + communicators; }
 };
 
-/// Returns the memory of a rank that runs these programs; each program has its own collectives.
+/// Returns the memory of a rank that runs these programs; equal groups of them share a communicator.
 LibraryMemory library_memory(const spec::RunSpec& spec, std::span<const schedule::Program* const> programs);
 
 }  // namespace ziggurat::plan

@@ -217,6 +217,19 @@ bool NcclCollectives::poll(int call) {
     return std::ranges::find(running_, call) == running_.end();
 }
 
+const device::Stream* NcclCollectives::stream_of(int call) const {
+    const auto& route = routes_.at(call);
+    if (route.on_host >= 0) {
+        return nullptr;
+    }
+    return route.message >= 0 ? &messages_.stream_of(route.message) : &lane_.stream();
+}
+
+bool NcclCollectives::is_enqueued(int call) {
+    progress();
+    return routes_.at(call).call->is_given;
+}
+
 std::int64_t NcclCollectives::bytes_moved(int call) const {
     const auto& route = routes_.at(call);
     return route.on_host >= 0 ? on_host_->bytes_moved(route.on_host) : route.call->bytes_moved;

@@ -33,6 +33,9 @@ class NcclCollectives final : public Collectives {
     int prepare(CollectiveCall call) override;
     void start(int call) override;
     bool poll(int call) override;
+    const device::Stream* stream_of(int call) const override;
+    bool is_enqueued(int call) override;
+    void abort() noexcept override { fail(); }
     std::int64_t bytes_moved(int call) const override;
     int size() const override { return group_.size(); }
     int rank() const override { return group_.rank(); }

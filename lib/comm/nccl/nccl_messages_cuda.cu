@@ -107,6 +107,10 @@ void NcclMessages::send_note(Message& message) const {
                      message.channel->sends ? offer_tag : asked_tag, group_.native(), &message.note));
 }
 
+const device::Stream& NcclMessages::stream_of(int message) const {
+    return messages_.at(message)->channel->lane.stream();
+}
+
 void NcclMessages::start(int message) {
     auto& started = *messages_.at(message);
     started.is_waiting = true;

@@ -31,6 +31,8 @@ class NcclMessages {
     /// \param prepared  has the steps of `call`; lives as long as this
     /// \return number of the message
     int prepare(const CollectiveCall& call, NcclCall& prepared);
+    /// Returns the stream of the message's direction and peer.
+    const device::Stream& stream_of(int message) const;
     void start(int message);
     /// Errors: Error{communication}
     void progress();

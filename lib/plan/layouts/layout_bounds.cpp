@@ -36,17 +36,16 @@ LayoutBounds::LayoutBounds(const spec::RunSpec& spec, const Rates& rates, const 
       trained_{layout::count_trained(spec)},
       leases_{leases_of(parameters_, trained_)} {}
 
-LayoutBounds::LayerWork LayoutBounds::measured(const LayoutChoice& choice) const {
-    const auto run = with_layout(spec_, choice, space_);
+LayoutBounds::LayerWork LayoutBounds::measured(const spec::RunSpec& run) {
     const auto one = stage_time(small_run(run, 1, 1, 1), 0, rates_).slots;
     const auto two = stage_time(small_run(run, 1, 2, 1), 0, rates_).slots;
     LayerWork work;
     work.layer = {two.forward[0] - one.forward[0], two.backward[0] - one.backward[0]};
     work.last_layer = work.layer;
-    if (choice.recompute != spec::RecomputeKind::none && space_.recompute) {
-        auto without = choice;
-        without.recompute = spec::RecomputeKind::none;
-        work.last_layer = measured(without).layer;
+    if (run.recompute.kind != spec::RecomputeKind::none) {
+        auto without = run;
+        without.recompute.kind = spec::RecomputeKind::none;
+        work.last_layer = work_of(without).layer;
     }
     work.others = {one.forward[0] - work.layer.forward, one.backward[0] - work.layer.backward};
     return work;
@@ -66,9 +65,13 @@ LayoutBounds::EndsWork LayoutBounds::measured_ends(const LayoutChoice& choice, c
 }
 
 const LayoutBounds::LayerWork& LayoutBounds::work_of(const LayoutChoice& choice) {
-    const Key key{choice.tensor, choice.context, choice.micro_batch, choice.recompute};
+    return work_of(with_layout(spec_, choice, space_));
+}
+
+const LayoutBounds::LayerWork& LayoutBounds::work_of(const spec::RunSpec& run) {
+    const Key key{run.parallel.tensor, run.parallel.context, run.train.micro_batch, run.recompute.kind};
     const auto known = known_.find(key);
-    return known != known_.end() ? known->second : known_.emplace(key, measured(choice)).first->second;
+    return known != known_.end() ? known->second : known_.emplace(key, measured(run)).first->second;
 }
 
 const LayoutBounds::EndsWork& LayoutBounds::ends_of(const LayoutChoice& choice) {

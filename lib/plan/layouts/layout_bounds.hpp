@@ -55,8 +55,10 @@ class LayoutBounds {
     using Key = std::tuple<int, int, std::int64_t, spec::RecomputeKind>;
 
     const LayerWork& work_of(const LayoutChoice& choice);
+    /// Returns the work of a run with a layout; of each kind it is measured once.
+    const LayerWork& work_of(const spec::RunSpec& run);
     const EndsWork& ends_of(const LayoutChoice& choice);
-    LayerWork measured(const LayoutChoice& choice) const;
+    LayerWork measured(const spec::RunSpec& run);
     EndsWork measured_ends(const LayoutChoice& choice, const LayerWork& work) const;
     double slot_seconds(const LayoutChoice& choice, const LayerWork& work, double micro_batches) const;
     std::vector<StageSlots> slots_of(const LayoutChoice& choice, const spec::RunSpec& run);

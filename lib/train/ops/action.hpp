@@ -8,10 +8,19 @@ namespace ziggurat::train {
 
 /// Work of an op.
 ///
-/// A synchronous op has `run`; it is done when the stream of its lane has completed it. An asynchronous op
-/// has `start`, and `poll`, which is called until it returns true.
+/// A synchronous op has `run`; it is done when the stream of its lane has completed it and `poll`, if it has
+/// one, returns true. An asynchronous op has `start`, and `poll`, which is called until it returns true.
 struct Action {
     std::function<void()> run = {};
+    /// Called repeatedly after `run` until it returns true: then all work of the op is on its stream.
+    ///
+    /// Empty: it is when `run` returns.
+    std::function<bool()> is_enqueued = {};
+    /// Ends the work on the stream without a result, because other ranks may never take part in it.
+    ///
+    /// Called if a synchronous op is in flight when its executor ends with an error. Empty: the work ends
+    /// without other ranks.
+    std::function<void()> abort = {};
     /// Called when the op is found to be done; it must be fast.
     std::function<void()> when_done = {};
     std::function<void()> start = {};

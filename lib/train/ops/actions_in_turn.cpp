@@ -51,6 +51,8 @@ Action in_turn(std::vector<Action> actions) {
     const auto all = std::make_shared<InTurn>(InTurn{std::move(actions)});
     const auto& first = all->actions.front();
     return {.run = current(all, &Action::run),
+            .is_enqueued = current(all, &Action::is_enqueued),
+            .abort = current(all, &Action::abort),
             .when_done = current(all, &Action::when_done),
             .start = current(all, &Action::start),
             .poll = current(all, &Action::poll),

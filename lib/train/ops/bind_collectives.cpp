@@ -1,9 +1,8 @@
 #include "train/ops/bind_collectives.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
-#include <tuple>
+#include <utility>
 
 #include "base/contract.hpp"
 #include "base/enumerators.hpp"
@@ -59,40 +58,45 @@ void count_from_first_block(comm::CollectiveCall& call, const comm::CollectiveKi
 
 }  // namespace
 
-GroupCollectives::GroupCollectives(const comm::Context& world,
-                                   comm::NodeMemory& node,
+RankGroups::RankGroups(const comm::Context& world,
+                       comm::NodeMemory& node,
+                       std::span<const schedule::Program* const> programs,
+                       const spec::RunSpec& spec,
+                       const state::TierMemory& memory,
+                       device::Device& device) {
+    for (const auto* program : programs) {
+        for (const auto& group : program->groups) {
+            by_key_.try_emplace({group.members, group.name});
+        }
+    }
+    for (auto& [key, collectives] : by_key_) {
+        const auto& [members, name] = key;
+        collectives = comm::make_device_collectives(world.group().subset(members), node, name,
+                                                    memory.shared(), device, spec.parallel.transport);
+    }
+}
+
+RankGroups::~RankGroups() {
+    for (auto& [key, collectives] : by_key_) {
+        collectives.reset();
+    }
+}
+
+comm::Collectives& RankGroups::of(const schedule::Group& group) const {
+    return *by_key_.at({group.members, group.name});
+}
+
+GroupCollectives::GroupCollectives(const RankGroups& groups,
                                    const schedule::Program& program,
-                                   const spec::RunSpec& spec,
-                                   const state::TierMemory& memory,
-                                   device::Device& device) {
+                                   const spec::RunSpec& spec) {
     const layout::Mesh mesh{spec.parallel};
     for (const auto& group : program.groups) {
+        groups_.push_back(&groups.of(group));
         std::vector<int> data_ranks;
         for (const int member : group.members) {
             data_ranks.push_back(mesh.coordinate(spec::Axis::data, member));
         }
         sum_groups_.push_back(layout::members_summed_together(data_ranks, spec.sharding.sum_group));
-    }
-    // Sorting by members and names gives the same order on all ranks. This avoids a deadlock in which members
-    // of one group wait for different groups.
-    std::vector<std::size_t> order(program.groups.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::sort(order, {}, [&](std::size_t position) {
-        return std::tie(program.groups[position].members, program.groups[position].name);
-    });
-    groups_.resize(order.size());
-    for (const auto position : order) {
-        const auto& group = program.groups[position];
-        groups_[position] =
-            comm::make_device_collectives(world.group().subset(group.members), node, group.name,
-                                          memory.shared(), device, spec.parallel.transport);
-        groups_in_order_.push_back(position);
-    }
-}
-
-GroupCollectives::~GroupCollectives() {
-    for (const auto position : groups_in_order_) {
-        groups_[position].reset();
     }
 }
 
@@ -110,18 +114,42 @@ Action GroupCollectives::bind(const schedule::Program& program,
     ops_.resize(std::max(ops_.size(), index + 1));
     ops_[index].group = &group;
     ops_[index].calls.insert(ops_[index].calls.end(), calls.begin(), calls.end());  // of all its buffers
-    return {.start =
-                [&group, calls] {
-                    for (const int call : calls) {
-                        group.start(call);
-                    }
-                },
-            .poll =
-                [&group, calls] {
-                    return std::ranges::all_of(calls, [&group](int call) { return group.poll(call); });
-                },
+    auto start = [&group, calls] {
+        for (const int call : calls) {
+            group.start(call);
+        }
+    };
+    auto poll = [&group, calls] {
+        return std::ranges::all_of(calls, [&group](int call) { return group.poll(call); });
+    };
+    if (std::ranges::all_of(calls, [&group](int call) { return group.stream_of(call) != nullptr; })) {
+        return {.run = std::move(start),
+                .is_enqueued =
+                    [&group, calls] {
+                        return std::ranges::all_of(calls,
+                                                   [&group](int call) { return group.is_enqueued(call); });
+                    },
+                .abort = [&group] { group.abort(); },
+                .poll = std::move(poll)};
+    }
+    return {.start = std::move(start),
+            .poll = std::move(poll),
             .max_running_before =
                 op.purpose == schedule::Purpose::tensor ? schedule::independent_ops_before(program, op) : 0};
+}
+
+std::vector<device::Stream> GroupCollectives::with_streams(const schedule::Program& program,
+                                                           std::vector<device::Stream> streams) const {
+    for (std::size_t op = 0; op < ops_.size(); ++op) {
+        for (const int call : ops_[op].calls) {
+            if (const auto* stream = ops_[op].group->stream_of(call)) {
+                auto& of_lane = streams.at(program.ops[op].lane);
+                ZG_ENSURES(!of_lane.is_late() || &of_lane.queue() == &stream->queue());
+                of_lane = *stream;
+            }
+        }
+    }
+    return streams;
 }
 
 comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,

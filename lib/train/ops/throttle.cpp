@@ -119,6 +119,8 @@ Action LinkThrottle::applied_to(const schedule::Program& program,
         action.is_asynchronous() ? action.max_running_before : schedule::max_in_flight;
     auto move = action.is_asynchronous() ? std::move(action.start) : std::move(action.run);
     throttled.run = {};
+    throttled.is_enqueued = {};  // `poll` also returns false before that
+    throttled.abort = {};
     throttled.start = [this, stay, stream, move = std::move(move)] {
         begin(*stay);
         move();

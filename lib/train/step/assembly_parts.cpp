@@ -132,18 +132,15 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       step_inputs{memory.span<kernels::StepInputs>(train.buffer(train.trainer_buffers.step_inputs)).front()},
       step_end{world, node, spec, model},
       unit_clips{world, node, train, spec.optimizer},
-      train_groups{world, node, train, spec, memory, *devices.device},
-      evaluate_groups{world, node, evaluate, spec, memory, *devices.device},
+      rank_groups{world, node, all_programs(), spec, memory, *devices.device},
+      train_groups{rank_groups, train, spec},
+      evaluate_groups{rank_groups, evaluate, spec},
       tensors{world, model, train, memory},
       watch{spec, model, evaluate, memory},
       cache_pages{spec, model},
       times{share_times(world, node, train)},
-      train_executor{train,         actions(train, train_groups, watch),
-                     world.waits(), spec.run.hang_timeout_seconds,
-                     &node,         streams.of(train)},
-      evaluate_executor{evaluate,      actions(evaluate, evaluate_groups, watch),
-                        world.waits(), spec.run.hang_timeout_seconds,
-                        &node,         streams.of(evaluate)},
+      train_executor{executor_of(train, train_groups, watch)},
+      evaluate_executor{executor_of(evaluate, evaluate_groups, watch)},
       cached_programs{made_cached_programs()},
       publication{made_publication()},
       executors{all_executors()} {
@@ -174,13 +171,18 @@ std::vector<const Program*> Assembly::Parts::all_programs() const {
     return all;
 }
 
+Executor Assembly::Parts::executor_of(const Program& program, GroupCollectives& groups, LogitsProbe& probe) {
+    auto bound = actions(program, groups, probe);  // before with_streams()
+    return Executor{program,       std::move(bound),
+                    world.waits(), spec.run.hang_timeout_seconds,
+                    &node,         groups.with_streams(program, streams.of(program))};
+}
+
 std::deque<CachedProgram> Assembly::Parts::made_cached_programs() {
     std::deque<CachedProgram> made;
     for (const auto& program : cached) {
-        auto& of = made.emplace_back(spec, world, node, model, program, memory, *devices.device);
-        of.executor =
-            std::make_unique<Executor>(program, actions(program, of.groups, of.watch), world.waits(),
-                                       spec.run.hang_timeout_seconds, &node, streams.of(program));
+        auto& of = made.emplace_back(spec, rank_groups, model, program, memory);
+        of.executor.reset(new Executor{executor_of(program, of.groups, of.watch)});
     }
     return made;
 }
@@ -189,10 +191,8 @@ std::unique_ptr<Publication> Assembly::Parts::made_publication() {
     if (!publish) {
         return nullptr;
     }
-    auto made = std::make_unique<Publication>(spec, world, node, *publish, memory, *devices.device);
-    made->executor =
-        std::make_unique<Executor>(*publish, actions(*publish, made->groups, watch), world.waits(),
-                                   spec.run.hang_timeout_seconds, &node, streams.of(*publish));
+    auto made = std::make_unique<Publication>(spec, rank_groups, *publish);
+    made->executor.reset(new Executor{executor_of(*publish, made->groups, watch)});
     return made;
 }
 

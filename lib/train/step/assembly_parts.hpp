@@ -38,13 +38,8 @@ struct Publication {
     GroupCollectives groups;
     std::unique_ptr<Executor> executor = {};
 
-    Publication(const spec::RunSpec& spec,
-                const comm::Context& world,
-                comm::NodeMemory& node,
-                const schedule::Program& of,
-                const state::TierMemory& memory,
-                device::Device& device)
-        : groups{world, node, of, spec, memory, device} {}
+    Publication(const spec::RunSpec& spec, const RankGroups& all, const schedule::Program& of)
+        : groups{all, of, spec} {}
 };
 
 /// Members of an assembly, each constructed from those above it; the actions of the executors use all.
@@ -79,6 +74,7 @@ struct Assembly::Parts {
     schedule::PipelineFill pipeline_fill;  ///< without a flush: the steps between two drains
     /// Step of the executor's run 0, if the runs since the last drain are counted back.
     std::int64_t step_of_first_run = 0;
+    RankGroups rank_groups;
     GroupCollectives train_groups;
     GroupCollectives evaluate_groups;
     TensorAccess tensors;
@@ -108,6 +104,7 @@ struct Assembly::Parts {
                   const schedule::Op& op,
                   GroupCollectives& groups,
                   LogitsProbe& probe);
+    Executor executor_of(const schedule::Program& program, GroupCollectives& groups, LogitsProbe& probe);
     std::deque<CachedProgram> made_cached_programs();
     std::unique_ptr<Publication> made_publication();
     /// Returns all programs.

@@ -21,15 +21,13 @@ struct CachedProgram {
     std::unique_ptr<Executor> executor = {};
 
     CachedProgram(const spec::RunSpec& spec,
-                  const comm::Context& world,
-                  comm::NodeMemory& node,
+                  const RankGroups& all,
                   const schedule::ModelLayout& model,
                   const schedule::Program& of,
-                  const state::TierMemory& memory,
-                  device::Device& device)
+                  const state::TierMemory& memory)
         : program{of},
           slots{batch_slots(of, memory)},
-          groups{world, node, of, spec, memory, device},
+          groups{all, of, spec},
           watch{spec, model, of, memory} {}
 
     const BatchSlot& slot() const { return slots.front(); }

@@ -96,7 +96,11 @@ Executor::Executor(const schedule::Program& program,
         lanes_[lane].starts.resize(lanes_[lane].ops.size());
         lanes_[lane].is_running.resize(lanes_[lane].ops.size());
         lanes_[lane].is_done.resize(lanes_[lane].ops.size());
-        lanes_[lane].is_held.resize(lanes_[lane].ops.size());
+        lanes_[lane].held.resize(lanes_[lane].ops.size());
+        lanes_[lane].follows.resize(lanes_[lane].ops.size());
+        for (const schedule::OpId op : lanes_[lane].ops) {
+            lanes_[lane].is_independent.push_back(depends_on_own_lane(program.ops[op]) ? 1 : 0);
+        }
         lanes_[lane].max_ahead = std::max(min_ahead, lanes_[lane].ops.size() / parts_of_step);
         lanes_[lane].passed.resize(lanes_[lane].ops.size());
         lanes_[lane].has_any_order = schedule::overlaps_itself(engine);

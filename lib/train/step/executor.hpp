@@ -148,20 +148,27 @@ class Executor final : public comm::BackgroundWork {
         schedule::OpId last = -1;
     };
     /// Events of the lane's stream before and after an op.
+    ///
+    /// `begin` is not recorded if the op follows another one on the stream without a wait: events between
+    /// short kernels cost time of the device.
     struct OpEvents {
         device::Event begin, end;
     };
+    /// Function of an action that has returned false and is called again; the op is not running yet.
+    enum class Held : char { no, may_begin, is_enqueued };
     struct LaneState {
         std::vector<schedule::OpId> ops;
         std::size_t next = 0;  ///< index of the first op that is not done
         std::int64_t step = 0;
-        std::vector<char> is_running;  ///< by op of the lane: started or issued, not done
-        std::vector<char> is_done;     ///< by op of the lane: done before an earlier op
-        std::vector<char> is_held;     ///< by op of the lane: Action::may_begin has returned false
-        std::size_t max_running = 1;   ///< maximum number of started asynchronous ops, from ops[next] on
-        std::size_t num_issued = 0;    ///< number of issued ops, from ops[next] on
-        std::size_t max_ahead = 0;     ///< maximum of num_issued when an op is issued that could be skipped
-        bool has_any_order = false;    ///< ops start and end in any order
+        std::vector<char> is_running;      ///< by op of the lane: started or issued, not done
+        std::vector<char> is_done;         ///< by op of the lane: done before an earlier op
+        std::vector<Held> held;            ///< by op of the lane
+        std::vector<char> is_independent;  ///< by op of the lane: no dependency is on another lane
+        std::vector<char> follows;  ///< by op of the lane: it began when the op before it on the stream ended
+        std::size_t max_running = 1;  ///< maximum number of started asynchronous ops, from ops[next] on
+        std::size_t num_issued = 0;   ///< number of issued ops, from ops[next] on
+        std::size_t max_ahead = 0;    ///< maximum of num_issued when an op is issued that could be skipped
+        bool has_any_order = false;   ///< ops start and end in any order
         bool computes = false;
         std::vector<Start> starts;   ///< by op of the lane: its last start
         std::vector<Passed> passed;  ///< by op of the lane: its last time
@@ -216,8 +223,11 @@ class Executor final : public comm::BackgroundWork {
     bool poll(schedule::OpId op);
     /// Starts an asynchronous op whose dependencies are met; returns false if it must not begin yet.
     bool start(LaneState& lane, std::size_t index, std::int64_t step);
-    /// Lets the stream wait for dependencies of `op` in `step` that are issued, but not known to be done.
-    void wait_for_issued(const device::Stream& stream, const schedule::Op& op, std::int64_t step) const;
+    /// Lets the lane's stream wait for dependencies of `op` in `step` that are issued, but not known to be
+    /// done.
+    void wait_for_issued(const LaneState& lane, const schedule::Op& op, std::int64_t step) const;
+    /// Returns true if all dependencies of the op are on its own lane.
+    bool depends_on_own_lane(const schedule::Op& op) const;
     /// Completes the issued ops that are done; returns true if there are any.
     bool end_issued(LaneState& lane);
     /// Completes the first issued op if it is done; returns true if it is.
@@ -254,6 +264,8 @@ class Executor final : public comm::BackgroundWork {
     void note_busy(schedule::OpId op, std::int64_t begin_ns, std::int64_t end_ns) const;
     void note_wait(schedule::OpId op, schedule::OpId cause, std::int64_t since_ns, std::int64_t now_ns);
 
+    /// Ends issued work that waits for other ranks, so that the streams end.
+    void abort_issued() const;
     /// Returns true if an issued op, or one that its stream waited for, has failed.
     bool has_failed(schedule::OpId op) const;
     /// Returns a failed issued op before `op`, on its lane or among its dependencies; -1 without one.
@@ -265,7 +277,7 @@ class Executor final : public comm::BackgroundWork {
     FailedOp failed(schedule::OpId op) const;
     /// Returns true if the whole device has failed: every query of it reports an error.
     bool is_device_lost() const;
-    /// Returns true if a device or another thread executes `op`, not the issuing thread.
+    /// Returns true if a device or another thread of this rank executes `op` without other ranks.
     bool is_done_concurrently(schedule::OpId op) const noexcept;
     /// Rethrows the current exception, which was raised for `op`.
     ///

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <exception>
+
 #include "base/error.hpp"
 #include "comm/wait_context.hpp"
 #include "train/ops/late_failure.hpp"
@@ -20,6 +23,9 @@ bool reports_error(const device::Event& event) {
 
 Executor::~Executor() {
     const bool is_in_flight = num_late_ > 0;
+    if (has_failed_ || std::uncaught_exceptions() > num_exceptions_) {
+        abort_issued();
+    }
     for (const auto& lane : lanes_) {
         try {
             lane.stream.finish();
@@ -34,8 +40,22 @@ Executor::~Executor() {
     }
 }
 
+void Executor::abort_issued() const {
+    for (const auto& lane : lanes_) {
+        const auto in_flight = lane.stream.is_late() ? lane.num_issued + 1 : 0;  // the last one may be held
+        for (std::size_t position = 0; position < std::min(in_flight, lane.ops.size()); ++position) {
+            const auto index = (lane.next + position) % lane.ops.size();
+            const bool has_begun = lane.is_running[index] != 0 || lane.held[index] == Held::is_enqueued;
+            if (const auto& abort = actions_[lane.ops[index]].abort; has_begun && abort) {
+                abort();
+            }
+        }
+    }
+}
+
 bool Executor::is_done_concurrently(schedule::OpId op) const noexcept {
-    return lane_of(op).stream.is_late() || actions_[op].computes_concurrently;
+    const bool has_other_ranks = program_.ops[op].group >= 0;
+    return !has_other_ranks && (lane_of(op).stream.is_late() || actions_[op].computes_concurrently);
 }
 
 bool Executor::has_failed(schedule::OpId op) const {

@@ -14,13 +14,6 @@ bool computes(const schedule::Op& op) {
     return op.kind == schedule::OpKind::compute || op.kind == schedule::OpKind::loss;
 }
 
-/// Returns the current time of the thread, which has just recorded `event`.
-///
-/// On a device, this is earlier than the time of the event.
-std::int64_t seen_ns(const device::Stream& stream, const device::Event& event) {
-    return stream.is_late() ? monotonic_ns() : event.time_ns();
-}
-
 }  // namespace
 
 schedule::OpId Executor::missing(schedule::OpId op,
@@ -110,46 +103,53 @@ bool Executor::issue(LaneState& lane, const Place& position, bool is_left_out) {
     auto& action = actions_[number];
     const auto& issued = program_.ops[number];
     auto& [begin, end] = events_[number];
-    const bool was_held = lane.is_held[index] != 0;
+    const auto held = lane.held[index];
     // Issuing work to a device counts as a wait, because a hanging device stops to accept work at some point.
     auto* const watch = lane.stream.watch();
-    if (!was_held) {
+    if (held == Held::no) {
         const device::ScopedWait wait{watch, issued.label};
-        if (lane.stream.is_late()) {
-            wait_for_issued(lane.stream, issued, position.step);
+        const bool is_late = lane.stream.is_late();
+        if (is_late) {
+            wait_for_issued(lane, issued, position.step);
         }
-        begin.record(lane.stream);
+        const bool follows = is_late && lane.num_issued > 0 && lane.is_independent[index] != 0;
+        lane.follows[index] = follows ? 1 : 0;
+        if (!follows) {
+            begin.record(lane.stream);
+        }
     }
-    const bool runs = !is_left_out && (was_held || decide(op, position.step));
-    if (runs && action.may_begin && !action.may_begin()) {
-        lane.is_held[index] = 1;
+    const bool runs = !is_left_out && (held != Held::no || decide(op, position.step));
+    const bool has_run = held == Held::is_enqueued;
+    if (runs && !has_run && action.may_begin && !action.may_begin()) {
+        lane.held[index] = Held::may_begin;
         return false;
     }
-    const auto begin_ns = was_held ? monotonic_ns() : seen_ns(lane.stream, begin);
+    const auto begin_ns = lane.stream.is_late() || held != Held::no ? monotonic_ns() : begin.time_ns();
     if (watch == nullptr) {
         context_.begin_activity(issued.label, begin_ns);
     }
     const device::ScopedWait wait{watch, issued.label};
-    if (runs) {
+    if (runs && !has_run) {
         action.run();
+    }
+    if (runs && action.is_enqueued && !action.is_enqueued()) {
+        lane.held[index] = Held::is_enqueued;
+        return false;
     }
     end.record(lane.stream);
     set_running(lane, index);
     ++issued_[number];
     ++lane.num_issued;
-    const auto end_ns = seen_ns(lane.stream, end);
+    const auto end_ns = lane.stream.is_late() ? monotonic_ns() : end.time_ns();
     note_work(op, begin_ns, end_ns);
     note_busy(op, begin_ns, end_ns);
     return true;
 }
 
-void Executor::wait_for_issued(const device::Stream& stream,
-                               const schedule::Op& op,
-                               std::int64_t step) const {
+void Executor::wait_for_issued(const LaneState& lane, const schedule::Op& op, std::int64_t step) const {
     const auto wait = [&](int other, std::int64_t in_step) {
-        const auto number = other;
-        if (completed_[number] <= in_step) {
-            stream.wait_for(events_[number].end);
+        if (&lane_of(other) != &lane && completed_[other] <= in_step) {
+            lane.stream.wait_for(events_[other].end);
         }
     };
     for (const int other : op.waits_for) {
@@ -158,6 +158,12 @@ void Executor::wait_for_issued(const device::Stream& stream,
     for (const int other : op.waits_for_previous_step) {
         wait(other, step - 1);
     }
+}
+
+bool Executor::depends_on_own_lane(const schedule::Op& op) const {
+    const auto is_on_it = [&](int other) { return program_.ops[other].lane == op.lane; };
+    return std::ranges::all_of(op.waits_for, is_on_it) &&
+           std::ranges::all_of(op.waits_for_previous_step, is_on_it);
 }
 
 bool Executor::end_issued(LaneState& lane) {
@@ -169,10 +175,16 @@ bool Executor::end_issued(LaneState& lane) {
 bool Executor::end_first_issued(LaneState& lane) {
     const auto index = lane.next;
     const auto& [begin, end] = events_[lane.ops[index]];
-    if (!end.is_done()) {
+    const auto& action = actions_[lane.ops[index]];
+    const bool has_ended = end.is_done();
+    const bool is_polled = action.poll && is_skipped_[lane.ops[index]] == 0;
+    const bool has_poll_ended = !is_polled || action.poll();  // it also reports errors of other ranks
+    if (!has_ended || !has_poll_ended) {
         return false;
     }
-    note_start(lane, index, lane.step, begin.time_ns(), 1);
+    const auto begin_ns =
+        lane.follows[index] != 0 ? lane.passed[in_front(lane, index, 1)].at_ns : begin.time_ns();
+    note_start(lane, index, lane.step, begin_ns, 1);
     if (lane.computes && lane.stream.is_late()) {
         note_gap(lane, index);
     }
@@ -207,14 +219,14 @@ bool Executor::start(LaneState& lane, std::size_t index, std::int64_t step) {
     const schedule::OpId op = lane.ops[index];
     auto& action = actions_[op];
     const bool has_started = do_for(op, [&] {
-        if (lane.is_held[index] == 0) {
+        if (lane.held[index] == Held::no) {
             note_start(lane, index, step, monotonic_ns(), lane.max_running);
             if (!decide(op, step)) {
                 return true;
             }
         }
         if (action.may_begin && !action.may_begin()) {
-            lane.is_held[index] = 1;
+            lane.held[index] = Held::may_begin;
             return false;
         }
         action.start();

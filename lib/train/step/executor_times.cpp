@@ -61,7 +61,7 @@ void Executor::complete(LaneState& lane, std::size_t index, std::int64_t now_ns)
     auto end_ns = now_ns;
     const bool was_skipped = is_skipped_[op] != 0;
     if (action.is_asynchronous() && !was_skipped) {
-        if (action.began_ns && lane.is_held[index] == 0) {
+        if (action.began_ns && lane.held[index] == Held::no) {
             note_start(lane, index, step, std::clamp(action.began_ns(), start.begin_ns, now_ns), 1);
         }
         end_ns = action.ended_ns ? std::clamp(action.ended_ns(), start.begin_ns, now_ns) : now_ns;
@@ -77,7 +77,7 @@ void Executor::complete(LaneState& lane, std::size_t index, std::int64_t now_ns)
         records_.push_back({op, -1, step, start.begin_ns, end_ns, start.ready_ns, start.after});
     }
     lane.is_running[index] = 0;
-    lane.is_held[index] = 0;
+    lane.held[index] = Held::no;
     lane.is_done[index] = 1;
     while (lane.is_done[lane.next] != 0) {
         lane.is_done[lane.next] = 0;

@@ -44,7 +44,7 @@ schedule::OpId Executor::find_blocking_op(schedule::OpId op) const {
 std::string_view Executor::hold_reason(schedule::OpId op) const {
     const auto& lane = lane_of(op);
     const std::size_t index = std::ranges::find(lane.ops, op) - lane.ops.begin();
-    const bool is_held = lane.is_held[index] != 0 && lane.is_running[index] == 0;
+    const bool is_held = lane.held[index] != Held::no && lane.is_running[index] == 0;
     return is_held ? actions_[op].hold_reason : "";
 }
 

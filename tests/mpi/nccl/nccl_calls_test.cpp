@@ -1,4 +1,5 @@
 /// Other kinds of calls by NCCL, several calls at once, and vectors on the host.
+#include "device/event.hpp"
 #include "tests/mpi/nccl/nccl_fixture.hpp"
 
 namespace ziggurat::comm {
@@ -30,6 +31,97 @@ TEST_F(OverNccl, SumsLongerThanTheScratchAreMadeInPieces) {
     const auto sums = get(Vector<float>{shard, static_cast<std::size_t>(blocks[me()].bytes / 4)});
     for (std::int64_t i = 0; i < std::ssize(sums); ++i) {
         ASSERT_EQ(sums[static_cast<std::size_t>(i)], expected_sum<float>(size(), 0, first + i, value)) << i;
+    }
+}
+
+/// The stream of a group waits for inputs of another stream, and a third one waits for the sums.
+TEST_F(OverNccl, CallsStartBeforeTheirInputsAreReady) {
+    if (size() == 1) {
+        return;
+    }
+    const std::int64_t count = size() * 5000;
+    const auto vector = put(count, 0.0F);
+    const int call = collectives->prepare({.kind = CollectiveKind::all_reduce,
+                                           .input = vector.at,
+                                           .output = vector.at,
+                                           .blocks = equal_blocks<float>(size(), 5000),
+                                           .label = "sums"});
+    const auto* stream = collectives->stream_of(call);
+    ASSERT_NE(stream, nullptr);
+    const auto reading = gpu->make_stream();
+    device::Event ready{*copies}, done{*stream};
+    std::vector<float> sums(static_cast<std::size_t>(count));
+    auto* const to = of_host.data() + count * 4;
+    for (int round = 1; round < 4; ++round) {
+        const std::vector<float> values(sums.size(), static_cast<float>(round * (rank() + 1)));
+        std::memcpy(of_host.data(), values.data(), values.size() * sizeof(float));
+
+        device::copy(*copies, vector.at, of_host.data(), count * 4);
+        ready.record(*copies);
+        stream->wait_for(ready);
+        collectives->start(call);
+        while (!collectives->is_enqueued(call)) {}
+        done.record(*stream);
+        reading.wait_for(done);
+        device::copy(reading, to, vector.at, count * 4);
+        reading.finish();
+
+        std::memcpy(sums.data(), to, sums.size() * sizeof(float));
+        EXPECT_EQ(sums, std::vector<float>(sums.size(), float(round * size() * (size() + 1) / 2)));
+        wait(*collectives, call, unwatched, &node);
+    }
+}
+
+TEST_F(OverNccl, CallsOfTheHostHaveNoStream) {
+    std::vector<float> of_this_rank(static_cast<std::size_t>(size()), 1.0F);
+    auto* const at = reinterpret_cast<std::byte*>(of_this_rank.data());
+    const int sums = collectives->prepare({.kind = CollectiveKind::all_reduce,
+                                           .input = at,
+                                           .output = at,
+                                           .blocks = equal_blocks<float>(size(), 1),
+                                           .label = "sums"});
+    EXPECT_EQ(collectives->stream_of(sums), nullptr);
+}
+
+/// The receiver may start first, and the sender before its data are ready.
+TEST_F(OverNccl, MessagesStartBeforeTheirDataAreReady) {
+    if (size() == 1) {
+        return;
+    }
+    constexpr std::int64_t count = 40'000;
+    const auto sent = put(count, 0.0F);
+    const auto received = put(count, 0.0F);
+    const int out = collectives->prepare({.kind = CollectiveKind::send,
+                                          .input = sent.at,
+                                          .blocks = {{0, count * 4}},
+                                          .peer = (rank() + 1) % size(),
+                                          .label = "out"});
+    const int in = collectives->prepare({.kind = CollectiveKind::receive,
+                                         .output = received.at,
+                                         .blocks = {{0, count * 4}},
+                                         .peer = (rank() + size() - 1) % size(),
+                                         .label = "in"});
+    const auto& stream = *collectives->stream_of(out);
+    EXPECT_NE(&stream.queue(), &collectives->stream_of(in)->queue());
+    device::Event ready{*copies};
+    for (int round = 1; round < 4; ++round) {
+        const std::vector<float> values(count, static_cast<float>(round * size() + rank()));
+        std::memcpy(of_host.data(), values.data(), values.size() * sizeof(float));
+
+        collectives->start(in);
+        device::copy(*copies, sent.at, of_host.data(), count * 4);
+        ready.record(*copies);
+        stream.wait_for(ready);
+        collectives->start(out);
+        for (bool is_out = false, is_in = false; !is_out || !is_in;) {
+            is_out = collectives->is_enqueued(out);
+            is_in = collectives->is_enqueued(in);
+        }
+        wait(*collectives, in, unwatched, &node);
+        wait(*collectives, out, unwatched, &node);
+
+        const auto from = static_cast<float>(round * size() + (rank() + size() - 1) % size());
+        EXPECT_EQ(get(received), std::vector<float>(count, from));
     }
 }
 

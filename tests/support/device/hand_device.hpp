@@ -37,6 +37,7 @@ class HandDevice {
     int calls_before_loss = -1;
     /// Returns true if the device is lost. `calls_before_loss` takes effect at the next call.
     bool is_lost() const noexcept { return lost_ != nullptr; }
+    int num_recorded = 0;  ///< recordings of events
     /// Called when the host polls for completion.
     std::function<void()> when_asked;
 
@@ -78,6 +79,7 @@ class HandDevice::HandQueue final : public device::Queue {
     }
     void record(device::EventHandle& mark) override {
         owner_.ask();
+        ++owner_.num_recorded;
         auto state = static_cast<HandEventHandle&>(mark).state;
         const auto number = ++state->recorded;
         pieces_.push_back({[this, state, number] {

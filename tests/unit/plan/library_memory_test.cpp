@@ -49,14 +49,14 @@ TEST(LibraryMemory, IsThatOfKernelsWhereNothingGoesByNccl) {
     EXPECT_EQ(of(on_gpus(1)).total(), layout::CudaWorkspaces::library_bytes) << "one rank talks to nobody";
 }
 
-TEST(LibraryMemory, HasACommunicatorForEachGroupOfAProgram) {
+TEST(LibraryMemory, HasACommunicatorForEachGroup) {
     auto spec = on_gpus(2);
     EXPECT_EQ(of(spec).communicators, group) << "sums of gradients; validation exchanges nothing";
     EXPECT_EQ(of(spec).exchange, 0);
 
     spec.sharding.parameters = spec.sharding.gradients = spec.sharding.optimizer = 2;
     spec.sharding.reduce = spec::ReducePlan::by_span;
-    EXPECT_EQ(of(spec).communicators, 2 * group) << "validation gathers parameters, too";
+    EXPECT_EQ(of(spec).communicators, group) << "validation gathers parameters with the same communicator";
 }
 
 TEST(LibraryMemory, HasScratchWhereSumsAreMadeOfPieces) {
@@ -72,18 +72,18 @@ TEST(LibraryMemory, HasScratchWhereSumsAreMadeOfPieces) {
 TEST(LibraryMemory, HasACommunicatorForEachWayOfMessages) {
     const auto spec = with_stages(on_gpus(1));
     // The first stage sends activations and receives gradients, the second does the reverse. Validation
-    // sends only activations.
-    EXPECT_EQ(of(spec, 0).communicators, (64 + 320 + 64) * mib);
-    EXPECT_EQ(of(spec, 1).communicators, (320 + 64 + 320) * mib);
+    // sends activations with the same communicators.
+    EXPECT_EQ(of(spec, 0).communicators, (64 + 320) * mib);
+    EXPECT_EQ(of(spec, 1).communicators, (320 + 64) * mib);
 }
 
 /// Gradients of the shared embedding are summed on the devices, with their homes in any tier.
 TEST(LibraryMemory, HasACommunicatorOfStagesThatShareATensor) {
     auto spec = with_stages(on_gpus(1, "gpt2"));
     spec.sharding.reduce = spec::ReducePlan::each_microbatch;
-    EXPECT_EQ(of(spec, 0).communicators, (64 + 320 + 64) * mib + group);
+    EXPECT_EQ(of(spec, 0).communicators, (64 + 320) * mib + group);
     spec.tiers.gradients = {.device = 0, .host = 1, .nvme = 0};
-    EXPECT_EQ(of(spec, 0).communicators, (64 + 320 + 64) * mib + group);
+    EXPECT_EQ(of(spec, 0).communicators, (64 + 320) * mib + group);
     EXPECT_EQ(of(spec, 0).exchange, 0);
 }
 

@@ -14,6 +14,7 @@ TEST(ActionsInTurn, RunTheActionOfTheStep) {
     std::vector<Action> actions;
     for (const char name : {'a', 'b', 'c'}) {
         actions.push_back({.run = [&ran, name] { ran += name; },
+                           .is_enqueued = [&ran, name] { return ran.back() == name; },
                            .bytes_moved = [&ran, name] { return std::count(ran.begin(), ran.end(), name); }});
     }
 
@@ -21,6 +22,7 @@ TEST(ActionsInTurn, RunTheActionOfTheStep) {
     for (std::int64_t step = 0; step < 5; ++step) {
         action.before_step(step);
         action.run();
+        EXPECT_TRUE(action.is_enqueued());
     }
 
     EXPECT_EQ(ran, "abcab");

@@ -162,6 +162,27 @@ TEST(LateLanes, BeginAndEndByTheClockOfTheirStreams) {
     EXPECT_EQ(waits[0].end_ns, begin_ns + 510'000);
 }
 
+TEST(LateLanes, RecordNoBeginOfOpsThatFollowEachOther) {
+    LateRig rig{2};
+    rig.add(Engine::compute, {}, {0}, 10'000);
+    rig.add(Engine::compute, {0}, {0}, 20'000);
+    rig.add(Engine::host_to_device, {}, {1});
+    rig.add(Engine::compute, {0, 1}, {}, 40'000);
+    auto executor = rig.make();
+    const auto before = rig.device.num_recorded;
+    const auto begin_ns = rig.device.now_ns;
+
+    executor.run_step();
+
+    EXPECT_EQ(rig.device.num_recorded - before, 4 + 3) << "four ends, and no begin of the second op";
+    rig.device.when_asked = [&] { rig.device.do_all(); };
+    executor.finish();
+    const auto work = work_of(executor);
+    EXPECT_EQ(work.at(1).begin_ns, begin_ns + 10'000);
+    EXPECT_EQ(work.at(1).end_ns, begin_ns + 30'000);
+    EXPECT_EQ(work.at(3).begin_ns, begin_ns + 30'000);
+}
+
 TEST(LateLanes, DoNotWaitWhileTheirThreadDoes) {
     LateRig rig{1};
     rig.add(Engine::compute, {}, {0}, 1'000'000);
