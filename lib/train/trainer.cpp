@@ -59,7 +59,9 @@ int train(const spec::RunSpec& spec,
         again.run.resume = spec::Resume::automatic;
         RollBackLimit limit_of_backs;
         for (std::optional<RollBack> back;;) {
-            reporter.busy("compiles the step and reserves memory");
+            reporter.busy(spec.tiers.device == spec::DeviceKind::cuda
+                              ? "compiles the step, reserves memory and pins the host's for the GPUs"
+                              : "compiles the step and reserves memory");
             TrainingLoop loop{{.spec = back ? again : spec,
                                .world = world,
                                .devices = devices,
