@@ -7,6 +7,7 @@
 #include "kernels/gelu.hpp"
 #include "kernels/launch/launch.hpp"
 #include "kernels/linear_products.hpp"
+#include "kernels/residual.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
@@ -66,6 +67,18 @@ void linear_backward_input(const device::Stream& stream,
                            TensorAddress<T, 2> dx,
                            VectorAddress<std::byte> scratch) {
     launch<linear_backward_input<T>>(stream, products, dy, weight, dx, scratch);
+}
+
+template <class T>
+void linear_forward_added(const device::Stream& stream,
+                          PreparedArgument<LinearProducts<T>> products,
+                          TensorAddress<const T, 2> x,
+                          TensorAddress<const T, 2> w,
+                          VectorAddress<const T> bias,
+                          TensorAddress<const T, 2> addend,
+                          TensorAddress<T, 2> y,
+                          VectorAddress<std::byte> scratch) {
+    launch_on_gpu<linear_forward_added<T>>(stream, products, x, w, bias, addend, y, scratch);
 }
 
 template <class T>
@@ -259,6 +272,30 @@ void Linear<T>::backward_input(const device::Stream& stream,
 }
 
 template <class T>
+void Linear<T>::forward_added(const device::Stream& stream,
+                              TensorAddress<const T, 2> x,
+                              TensorAddress<const T, 2> w,
+                              VectorAddress<const T> bias,
+                              TensorAddress<const T, 2> addend,
+                              TensorAddress<T, 2> y,
+                              VectorAddress<std::byte> workspace) const {
+    ZG_EXPECTS(has_extents(addend, shape_.rows, shape_.out));
+    if (!products_->has_forward_added()) {
+        forward(stream, x, w, bias, y, workspace);
+        residual_forward<T>(stream, addend, y, {}, y);
+        return;
+    }
+    ZG_EXPECTS(has_extents(x, shape_.rows, shape_.in) && has_extents(y, shape_.rows, shape_.out));
+    ZG_EXPECTS(has_extents(w, shape_.out, shape_.in));
+    ZG_EXPECTS(bias.extent(0) == (shape_.has_bias ? shape_.out : 0));
+    if (shape_.rows > 0) {
+        kernels::linear_forward_added<T>(
+            stream, prepared(products_), x, w, bias, addend, y,
+            aligned_in(workspace, products_->scratch_bytes(), products_->alignment()));
+    }
+}
+
+template <class T>
 void Linear<T>::forward_gelu(const device::Stream& stream,
                              TensorAddress<const T, 2> x,
                              TensorAddress<const T, 2> w,
@@ -340,6 +377,8 @@ template decltype(linear_forward<float>) linear_forward<float>;
 template decltype(linear_forward<tensor::bfloat16>) linear_forward<tensor::bfloat16>;
 template decltype(linear_backward_input<float>) linear_backward_input<float>;
 template decltype(linear_backward_input<tensor::bfloat16>) linear_backward_input<tensor::bfloat16>;
+template decltype(linear_forward_added<float>) linear_forward_added<float>;
+template decltype(linear_forward_added<tensor::bfloat16>) linear_forward_added<tensor::bfloat16>;
 template decltype(linear_forward_gelu<float>) linear_forward_gelu<float>;
 template decltype(linear_forward_gelu<tensor::bfloat16>) linear_forward_gelu<tensor::bfloat16>;
 template decltype(linear_backward_input_gelu<float>) linear_backward_input_gelu<float>;

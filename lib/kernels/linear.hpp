@@ -94,6 +94,19 @@ class Linear {
                  TensorAddress<T, 2> y,
                  VectorAddress<std::byte> workspace) const;
 
+    /// Computes y = x w^T + bias + addend; addend [rows, out].
+    ///
+    /// On a GPU, y is rounded one time. On the host, this is the same as forward and residual_forward.
+    ///
+    /// Aliasing: y must not overlap addend
+    void forward_added(const device::Stream& stream,
+                       TensorAddress<const T, 2> x,
+                       TensorAddress<const T, 2> w,
+                       VectorAddress<const T> bias,
+                       TensorAddress<const T, 2> addend,
+                       TensorAddress<T, 2> y,
+                       VectorAddress<std::byte> workspace) const;
+
     /// Computes y = x w^T + bias and active = gelu(y) in tanh form.
     ///
     /// On a GPU cuBLASLt computes both in one pass if it has a kernel for the shape. gelu() then reads y

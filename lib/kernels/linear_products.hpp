@@ -27,6 +27,8 @@ class LinearProducts {
     /// True if one pass computes the product and GELU, or the product and its gradient.
     virtual bool has_forward_gelu() const noexcept { return false; }
     virtual bool has_backward_gelu() const noexcept { return false; }
+    /// True if the product adds a matrix to its sums before it rounds them.
+    virtual bool has_forward_added() const noexcept { return false; }
     /// Returns the scratch of backward_weight.
     virtual std::int64_t weight_scratch_bytes() const noexcept = 0;
     /// Returns the alignment of scratch and of packed weights.
@@ -56,6 +58,15 @@ void linear_backward_input(const device::Stream& stream,
                            VectorAddress<const std::byte> weight,
                            TensorAddress<T, 2> dx,
                            VectorAddress<std::byte> scratch);
+template <class T>
+void linear_forward_added(const device::Stream& stream,
+                          PreparedArgument<LinearProducts<T>> products,
+                          TensorAddress<const T, 2> x,
+                          TensorAddress<const T, 2> w,
+                          VectorAddress<const T> bias,
+                          TensorAddress<const T, 2> addend,
+                          TensorAddress<T, 2> y,
+                          VectorAddress<std::byte> scratch);
 template <class T>
 void linear_forward_gelu(const device::Stream& stream,
                          PreparedArgument<LinearProducts<T>> products,

@@ -99,6 +99,11 @@ Kernel forward(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
         const auto active = use.matrix_out<T>(Role::activated, phase.out);
         return [=] { fused->forward_gelu(stream, x, w, bias, y, active, workspace); };
     }
+    if (use.reads(Role::addend)) {
+        const auto* fused = &binder.linear({x.extent(0), phase.in, phase.out, has_bias});
+        const auto addend = use.matrix_in<T>(Role::addend, phase.out);
+        return [=] { fused->forward_added(stream, x, w, bias, addend, y, workspace); };
+    }
     const auto* product = &binder.linear({.rows = x.extent(0),
                                           .in = phase.in,
                                           .out = phase.out,

@@ -1,4 +1,4 @@
-/// Norms, fused with a preceding residual sum if there is one, and the residual sum at a layer's end.
+/// Norms, fused with a preceding residual sum unless that is part of a product, and residual sums.
 #include "kernels/norm/layer_norm.hpp"
 #include "kernels/norm/rms_norm.hpp"
 #include "kernels/residual.hpp"
@@ -43,7 +43,7 @@ Kernel norm_forward(Binder<T>& binder, const layout::Unit& unit, const layout::P
     const auto inv_std = use.out<float>(Role::inv_std);
     const bool has_mean = use.writes(Role::mean);
 
-    if (phase.kind == PhaseKind::norm) {
+    if (!use.reads(Role::branch)) {
         if (has_mean) {
             return [=, bias = use.in<T>(Role::bias), mean = use.out<float>(Role::mean)] {
                 kernels::layer_norm_forward<T>(stream, x, gain, bias, epsilon, y, mean, inv_std);

@@ -11,6 +11,7 @@
 #include "schedule/passes/boundary_pass.hpp"
 #include "schedule/passes/control_pass.hpp"
 #include "schedule/passes/fuse_gelu_pass.hpp"
+#include "schedule/passes/fuse_residual_pass.hpp"
 #include "schedule/passes/gather_pass.hpp"
 #include "schedule/passes/host_operators_pass.hpp"
 #include "schedule/passes/kv_cache_pass.hpp"
@@ -69,6 +70,7 @@ Program placed(const spec::RunSpec& run,
     draft.names_blocks = blocks == Blocks::named;
     receives_pass(draft, slots, model);
     context_heads_pass(draft, spec, model);
+    fuse_residual_pass(draft, spec, model);
     recompute_pass(draft, spec, model);
     fuse_gelu_pass(draft, spec, model);
     tensor_pieces_pass(draft, spec, model);

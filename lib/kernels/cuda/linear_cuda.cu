@@ -56,6 +56,7 @@ class GpuProducts final : public LinearProducts<T> {
     std::int64_t weight_scratch_bytes() const noexcept override { return bytes_of(backward_weight); }
     std::int64_t alignment() const noexcept override { return layout::CudaWorkspaces::alignment; }
 
+    bool has_forward_added() const noexcept override { return true; }
     bool has_forward_gelu() const noexcept override { return forward_gelu.has_value(); }
     bool has_backward_gelu() const noexcept override { return backward_gelu.has_value(); }
 
@@ -133,6 +134,20 @@ void linear_backward_input(const device::Stream& stream,
 }
 
 template <class T>
+void linear_forward_added(const device::Stream& stream,
+                          PreparedArgument<LinearProducts<T>> products,
+                          TensorRef<const T, 2> x,
+                          TensorRef<const T, 2> w,
+                          TensorRef<const T, 1> bias,
+                          TensorRef<const T, 2> addend,
+                          TensorRef<T, 2> y,
+                          std::span<std::byte> scratch) {
+    of_gpu(products).forward->run(stream, x.data, w.data,
+                                  {.bias = bias.empty() ? nullptr : bias.data, .addend = addend.data}, y.data,
+                                  Accumulate::no, scratch.data());
+}
+
+template <class T>
 void linear_forward_gelu(const device::Stream& stream,
                          PreparedArgument<LinearProducts<T>> products,
                          TensorRef<const T, 2> x,
@@ -184,6 +199,7 @@ void linear_backward_weight(const device::Stream& stream,
     template std::unique_ptr<LinearProducts<T>> make_products<T>(const device::Stream&, const LinearShape&); \
     ZG_REGISTER_CUDA_KERNEL(linear_forward<T>);                                                              \
     ZG_REGISTER_CUDA_KERNEL(linear_backward_input<T>);                                                       \
+    ZG_REGISTER_CUDA_KERNEL(linear_forward_added<T>);                                                        \
     ZG_REGISTER_CUDA_KERNEL(linear_forward_gelu<T>);                                                         \
     ZG_REGISTER_CUDA_KERNEL(linear_backward_input_gelu<T>);                                                  \
     ZG_REGISTER_CUDA_KERNEL(linear_backward_input_sum<T>);                                                   \

@@ -311,8 +311,8 @@ std::int64_t LtProduct::workspace_bytes() const noexcept {
 void LtProduct::start(const Call& call, const cublasLtMatmulHeuristicResult_t& algorithm) const {
     const float one = 1;
     check(cublas_lt().cublasLtMatmul(library_->handle(), description_.get(), &one, call.right,
-                                     right_layout_.get(), call.left, left_layout_.get(), &call.of_before,
-                                     call.result, result_layout_.get(), call.result, result_layout_.get(),
+                                     right_layout_.get(), call.left, left_layout_.get(), &call.of_addend,
+                                     call.addend, result_layout_.get(), call.result, result_layout_.get(),
                                      &algorithm.algo, call.workspace, algorithm.workspaceSize, call.stream),
           multiplying_.c_str());
 }
@@ -361,7 +361,10 @@ void LtProduct::run(const device::Stream& stream,
     ZG_EXPECTS(is_aligned(result, alignment_of(result_)));
     ZG_EXPECTS((extras.bias != nullptr) == has_bias() && is_aligned(extras.bias, bias_alignment));
     ZG_EXPECTS((extras.aux != nullptr) == has_aux() && is_aligned(extras.aux, aux_alignment));
-    if (device::cuda::is_loading() && std::exchange(is_loaded_, true)) {
+    ZG_EXPECTS(is_aligned(extras.addend, alignment_of(result_)));
+    ZG_EXPECTS(extras.addend == nullptr || accumulate == Accumulate::no);
+    const bool has_addend = extras.addend != nullptr;
+    if (device::cuda::is_loading() && std::exchange(is_loaded_[has_addend ? 1 : 0], true)) {
         return;
     }
     const auto point = [&](cublasLtMatmulDescAttributes_t attribute, const void* address) {
@@ -378,8 +381,9 @@ void LtProduct::run(const device::Stream& stream,
     const Call call{.stream = device::cuda::handle_of(stream),
                     .left = left,
                     .right = right,
+                    .addend = has_addend ? extras.addend : result,
+                    .of_addend = has_addend || accumulate == Accumulate::yes ? 1.0F : 0.0F,
                     .result = result,
-                    .of_before = accumulate == Accumulate::yes ? 1.0F : 0.0F,
                     .workspace = workspace};
     if (device::cuda::is_loading() && algorithms_->num_found > 1 && !algorithms_->is_measured) {
         select_fastest(call);

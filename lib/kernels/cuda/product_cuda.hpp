@@ -124,6 +124,8 @@ class LtProduct {
     struct Extras {
         const void* bias = nullptr;  ///< for epilogues with a bias
         const void* aux = nullptr;   ///< for epilogues with GELU: as large as the result
+        /// Like the result, and added to the sums before an epilogue; nullptr: nothing is added.
+        const void* addend = nullptr;
     };
 
     /// Returns the workspace that each of the algorithms fits in.
@@ -153,8 +155,9 @@ class LtProduct {
     struct Call {
         cudaStream_t stream;
         const void *left, *right;
+        const void* addend;  ///< may be the result
+        float of_addend;     ///< its factor: 0 or 1
         void* result;
-        float of_before;
         void* workspace;
     };
     void start(const Call& call, const cublasLtMatmulHeuristicResult_t& algorithm) const;
@@ -168,7 +171,8 @@ class LtProduct {
     Owned<cublasLtMatmulDesc_t> description_;
     Layout left_layout_, right_layout_, result_layout_;
     LtAlgorithms* algorithms_ = nullptr;  ///< of library_
-    mutable bool is_loaded_ = false;      ///< a call has run in Stream::load()
+    /// A call without and one with an addend has run in Stream::load().
+    mutable std::array<bool, 2> is_loaded_{};
 };
 
 }  // namespace ziggurat::kernels::cuda

@@ -30,6 +30,7 @@ Role gradient_of(Role role) {
         case Role::square_sums:
         case Role::activated:
         case Role::activation_input:
+        case Role::addend:
         case Role::lora_inner:
         case Role::d_weight:
         case Role::d_bias:

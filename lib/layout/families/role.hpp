@@ -17,6 +17,7 @@ enum class Role {
     square_sums,       ///< of a token: of its queries and of its keys
     activated,         ///< output of an activation that is fused into the preceding product
     activation_input,  ///< input of an activation whose gradient is fused into the following product
+    addend,            ///< summand of a residual sum that is fused into the product of its branch
     // parameters of a phase
     weight,
     bias,
@@ -112,6 +113,8 @@ constexpr const char* to_string(Role role) {
             return "activated";
         case Role::activation_input:
             return "activation_input";
+        case Role::addend:
+            return "addend";
         case Role::weight:
             return "weight";
         case Role::bias:

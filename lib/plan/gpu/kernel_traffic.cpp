@@ -21,10 +21,10 @@ using schedule::Role;
 
 using Kernels = std::vector<KernelUse>;
 
-Kernels norm_kernels(const OpOperands& use, PhaseKind kind, layout::NormKind norm) {
+Kernels norm_kernels(const OpOperands& use, layout::NormKind norm) {
     const bool is_layer_norm = norm == layout::NormKind::layer_norm;
     if (is_forward(use.op())) {
-        if (kind == PhaseKind::norm) {
+        if (!use.reads(Role::branch)) {
             return {{is_layer_norm ? "layer_norm_forward" : "rms_norm_forward", 1, use.all_but()}};
         }
         return {
@@ -322,7 +322,7 @@ std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
             return split_norm_kernels(use, phase.kind);
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
-            return norm_kernels(use, phase.kind, model_.table.norm);
+            return norm_kernels(use, model_.table.norm);
         case PhaseKind::linear:
         case PhaseKind::logits:
             if (use.reads(Role::d_addend)) {  // the sum of the gradients of two readers

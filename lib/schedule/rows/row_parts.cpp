@@ -10,6 +10,7 @@ bool has_rows(Role role) {
         case Role::output:
         case Role::activated:
         case Role::activation_input:
+        case Role::addend:
         case Role::d_output:
         case Role::d_input:
         case Role::d_input_sum:

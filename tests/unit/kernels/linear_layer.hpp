@@ -1,6 +1,8 @@
 /// A linear layer of a test, with data in the memory of the computing device.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <optional>
 #include <vector>
@@ -74,6 +76,18 @@ struct LinearLayer {
         linear.forward(stream, in.matrix(shape.rows, shape.in), weight.matrix(shape.out, shape.in),
                        added.vector(), y.matrix(shape.rows, shape.out), scratch.vector());
         scratch.values();
+        return y.values();
+    }
+    /// Adds dy to the product.
+    std::vector<T> forward_added() const {
+        const auto in = put(x), weight = put(w), added = put(bias);
+        auto addend = put(dy), y = put(std::vector<T>(dy.size()));
+        auto scratch = workspace();
+        linear.forward_added(stream, in.matrix(shape.rows, shape.in), weight.matrix(shape.out, shape.in),
+                             added.vector(), addend.matrix(shape.rows, shape.out),
+                             y.matrix(shape.rows, shape.out), scratch.vector());
+        scratch.values();
+        EXPECT_TRUE(same_bits(addend.values(), dy));
         return y.values();
     }
     struct Activated {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "base/error.hpp"
@@ -84,6 +85,20 @@ TYPED_TEST(LinearTest, OfFewRowsReadsTheWeightInPlace) {
         if (!test::tests_on_cuda()) {
             EXPECT_THROW(layer.backward_input(), Error);
         }
+    }
+}
+
+TYPED_TEST(LinearTest, WithAnAddendIsTheSumOfBoth) {
+    for (const auto& shape : odd_shapes) {
+        const Layer<TypeParam> layer{shape, 2};
+        auto sum = reference::linear(test::doubles(layer.x), test::doubles(layer.w),
+                                     test::doubles(layer.bias), static_cast<std::size_t>(shape.in));
+        std::ranges::transform(sum, test::doubles(layer.dy), sum.begin(), std::plus{});
+
+        const auto y = layer.forward_added();
+
+        EXPECT_LT(test::relative_error(y, sum), 2 * std::max(bound_of_sums(), test::bound<TypeParam>));
+        EXPECT_TRUE(test::same_bits(y, layer.forward_added()));
     }
 }
 
