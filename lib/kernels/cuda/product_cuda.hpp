@@ -124,7 +124,7 @@ class LtProduct {
     struct Extras {
         const void* bias = nullptr;  ///< for epilogues with a bias
         const void* aux = nullptr;   ///< for epilogues with GELU: as large as the result
-        /// Like the result, and added to the sums before an epilogue; nullptr: nothing is added.
+        /// Matrix like the result, added to the sums before an epilogue; nullptr: no sum is formed.
         const void* addend = nullptr;
     };
 

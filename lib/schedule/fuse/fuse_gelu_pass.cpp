@@ -1,4 +1,4 @@
-#include "schedule/passes/fuse_gelu_pass.hpp"
+#include "schedule/fuse/fuse_gelu_pass.hpp"
 
 #include <algorithm>
 #include <iterator>

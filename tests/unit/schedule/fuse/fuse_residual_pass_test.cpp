@@ -1,4 +1,4 @@
-#include "schedule/passes/fuse_residual_pass.hpp"
+#include "schedule/fuse/fuse_residual_pass.hpp"
 
 #include <gmock/gmock.h>
 
@@ -26,7 +26,7 @@ spec::RunSpec gpu_spec(const std::string& family = "llama") {
     return spec;
 }
 
-/// Forward ops with a residual sum: those of its phases that read a branch, and products with an addend.
+/// Forward ops with a residual sum: phases that read a branch, and products with an addend.
 struct Found {
     std::vector<Direction> apart, in_products;
     std::vector<std::string> names;  ///< of the results of the products

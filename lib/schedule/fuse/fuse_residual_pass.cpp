@@ -1,4 +1,4 @@
-#include "schedule/passes/fuse_residual_pass.hpp"
+#include "schedule/fuse/fuse_residual_pass.hpp"
 
 #include <algorithm>
 #include <utility>
