@@ -24,9 +24,11 @@ Failure before_work(cudaStream_t stream);
 Failure injected(cudaError_t error);
 
 /// Calls that must not occur in a step.
-///
-/// Allocating and freeing memory and runtime objects, and calls that block until work is done.
-enum class Counted { reserving, waiting };
+enum class Counted {
+    reserving,     ///< allocate or free memory and runtime objects
+    waiting,       ///< block until work is done
+    communicators  ///< start a communicator of NCCL
+};
 
 void count(Counted call);
 /// Returns the number of calls of this process so far.

@@ -189,6 +189,7 @@ ncclResult_t ncclCommInitRankConfig(
     if (is_to_fail(Fault::nccl_start)) {
         return refuse_call(nullptr, ncclSystemError, "as asked for");
     }
+    count(Counted::communicators);
     const int blocks = config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? usual_blocks : config->maxCTAs;
     std::string error;
     auto region = MappedRegion::open(id, error);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int runtime_version = 13000;
 thread_local int current = 0;
-std::array<std::atomic<std::int64_t>, 2> counted_calls{};
+std::array<std::atomic<std::int64_t>, 3> counted_calls{};
 
 Failure no_device() {
     return {cudaErrorInvalidDevice, "there are " + std::to_string(settings().devices)};

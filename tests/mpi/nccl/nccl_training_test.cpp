@@ -2,6 +2,7 @@
 /// bytes.
 #include <gtest/gtest.h>
 
+#include "tests/emulated_cuda/calls.hpp"
 #include "tests/mpi/nccl/nccl_trainings.hpp"
 
 namespace ziggurat::train {
@@ -29,6 +30,20 @@ TEST_P(NcclTraining, WithAllStateCut) {
     run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = ranks();
     run.sharding.reduce = spec::ReducePlan::each_microbatch;
     expect_what_staging_gives(run);
+}
+
+/// Training and validation gather parameters with the same communicator.
+TEST_P(NcclTraining, HasOneCommunicatorForEachGroup) {
+    auto run = run_of(GetParam(), 1, 1);
+    run.parallel.transport = spec::Transport::nccl;
+    run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = ranks();
+    run.sharding.reduce = spec::ReducePlan::each_microbatch;
+    const auto before = emulated_cuda::num_calls(emulated_cuda::Counted::communicators);
+    std::int64_t started = 0;
+    test::train_tiny(run, test::world(), test::Keep::nothing, [&](const Assembly&) {
+        started = emulated_cuda::num_calls(emulated_cuda::Counted::communicators) - before;
+    });
+    EXPECT_EQ(started, 1);
 }
 
 TEST_P(NcclTraining, WithTensorRanks) {
