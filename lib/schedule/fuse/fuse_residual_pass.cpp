@@ -51,7 +51,7 @@ class ResidualFusion {
         return is_sum && !phase.has_dropout && phase.branch_factor == 1 && op.column_end == 0;
     }
 
-    /// True if `op` is a whole product whose output is read only by the sum, as its branch.
+    /// True if `op` is a whole product without an addend, and only the sum reads its output, as the branch.
     bool writes_branch_of(const Op& op, const Op& sum) const {
         const bool is_product = op.kind == OpKind::compute && op.phase >= 0 && op.unit == sum.unit &&
                                 op.microbatch == sum.microbatch && op.segment == sum.segment &&
@@ -64,7 +64,8 @@ class ResidualFusion {
         const auto* const branch = program_.find_read(sum, Role::branch);
         const auto* const made = program_.find_write(op, Role::output);
         return phase.kind == PhaseKind::linear && phase.adapters.empty() && !phase.is_of_grid &&
-               made != nullptr && made->buffer == branch->buffer && num_uses_[branch->buffer] == 2;
+               program_.find_read(op, Role::addend) == nullptr && made != nullptr &&
+               made->buffer == branch->buffer && num_uses_[branch->buffer] == 2;
     }
 
     /// \param role  that of the result of `sum`

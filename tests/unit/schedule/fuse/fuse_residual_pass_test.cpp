@@ -72,6 +72,22 @@ TEST(FuseResidualPass, MakesBothSumsOfALayerPartOfProducts) {
     }
 }
 
+/// The MLP's product adds the branch of attention, and the sum of both is added to the stream apart.
+TEST(FuseResidualPass, AddsOneMatrixToAProduct) {
+    const auto spec = gpu_spec("gpt_neox");
+    const ModelLayout model{spec, 0};
+    const auto program = build_program(spec, model, Variant::train);
+    std::size_t in_products = 0, apart = 0;
+    for (const auto& op : program.ops) {
+        const auto addends = std::ranges::count(op.reads, Role::addend, &Operand::role);
+        EXPECT_LE(addends, 1) << op.label;
+        in_products += static_cast<std::size_t>(addends);
+        apart += program.find_read(op, Role::branch) != nullptr ? 1U : 0U;
+    }
+    EXPECT_EQ(in_products, 1U);
+    EXPECT_EQ(apart, 1U);
+}
+
 TEST(FuseResidualPass, KeepsTheSumForSelectiveRecomputation) {
     auto spec = gpu_spec();
     spec.recompute.kind = RecomputeKind::selective;
