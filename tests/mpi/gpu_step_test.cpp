@@ -1,4 +1,4 @@
-/// Steps on a GPU never allocate on it and never block on it, with state in any tier.
+/// Steps on a GPU: they never allocate on it or block on it, and train as the host does in bfloat16.
 #include <gtest/gtest.h>
 
 #include "tests/emulated_cuda/calls.hpp"
@@ -47,6 +47,38 @@ TEST_P(GpuStep, NorWithStateOnTheHost) {
     expect_no_calls_after_the_first_step(run);
 }
 
+/// Products on GPUs add the residual stream, and GELU of GPT-2: rounding differs from the host.
+class GpuTraining : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GpuTraining, InBfloat16IsThatOfTheHostForAnyRecomputation) {
+    auto run = test::tiny_run(GetParam(), test::world().size(), 2, 2);
+    run.precision.compute = spec::DType::bf16;
+    run.model.dropout = 0;
+    run.model.init_std = 0.3;  // so that branches are as large as the stream
+    run.train.steps = 4;
+    auto on_host = run;
+    on_host.tiers.device = spec::DeviceKind::host;
+    const auto expected = test::train_tiny(on_host, test::world(), test::Keep::nothing).losses;
+
+    const auto losses = test::train_tiny(run, test::world(), test::Keep::nothing).losses;
+
+    ASSERT_EQ(losses.size(), expected.size());
+    for (std::size_t step = 0; step < losses.size(); ++step) {
+        EXPECT_NEAR(losses[step], expected[step], 0.03 * expected[step]) << "step " << step;
+    }
+    for (const auto kind : {spec::RecomputeKind::selective, spec::RecomputeKind::full}) {
+        run.recompute.kind = kind;
+        const bool has_fused_gelu = run.model.family == "gpt2" && kind == spec::RecomputeKind::selective;
+        const auto again = test::train_tiny(run, test::world(), test::Keep::nothing).losses;
+        if (!has_fused_gelu) {
+            EXPECT_EQ(again, losses);
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families,
+                         GpuTraining,
+                         ::testing::Values("gpt2", "llama", "gpt_neox", "gemma2", "olmo2"));
 INSTANTIATE_TEST_SUITE_P(Families, GpuStep, ::testing::Values("gpt2", "llama", "gpt_neox"));
 
 }  // namespace
