@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <cstring>
@@ -51,6 +52,10 @@ class Gpu : public testing::Test {
 
     std::shared_ptr<Device> gpu = cuda::make_device(0, nullptr);
 };
+
+TEST_F(Gpu, EndsSleepsOfItsThreadInTime) {
+    EXPECT_EQ(prctl(PR_GET_TIMERSLACK), 1000);
+}
 
 TEST_F(Gpu, CopiesIntoItsArenasAndBack) {
     constexpr std::int64_t bytes = 1000;
