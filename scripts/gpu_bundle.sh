@@ -134,7 +134,7 @@ mkdir -p "$bundle"
 rm -f "$bundle"/*
 cp -L "$(command -v xz)" "$bundle/"
 copy_libraries "$bundle" "$bundle/xz"
-tar -C "$files" -c . | xz -T0 >"$bundle/bundle.tar.xz"
+tar -C "$files" -c . | xz -9 -T0 >"$bundle/bundle.tar.xz" # its dictionary spans several programs, which are alike
 bytes=$(du -cb "$bundle"/* | tail -1 | cut -f 1)
 say "$bundle: $((bytes / 1048576)) MiB, unpacked $(du -sm "$files" | cut -f 1) MiB; $(wc -l <"$files/tests") tests on GPUs"
 [ "$bytes" -le $((most_mib * 1048576)) ] || stop "that is more than $most_mib MiB"
