@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "schedule/build_program.hpp"
-#include "tests/unit/schedule/small_spec.hpp"
+#include "tests/unit/schedule/fuse/gpu_spec.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -16,11 +16,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 spec::RunSpec gpu_spec(const std::string& family = "gpt2") {
-    auto spec = test::small_spec(family);
-    spec.train.micro_batches = 1;
-    spec.tiers.device = spec::DeviceKind::cuda;
-    spec.precision.compute = spec::DType::bf16;
-    return spec;
+    return test::gpu_spec(family);
 }
 
 /// Ops that compute GELU, by direction: those of its phase, and products with a fused GELU.

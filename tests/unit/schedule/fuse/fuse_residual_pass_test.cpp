@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "schedule/build_program.hpp"
-#include "tests/unit/schedule/small_spec.hpp"
+#include "tests/unit/schedule/fuse/gpu_spec.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -18,12 +18,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 spec::RunSpec gpu_spec(const std::string& family = "llama") {
-    auto spec = test::small_spec(family);
-    spec.model.layers = 1;
-    spec.train.micro_batches = 1;
-    spec.tiers.device = spec::DeviceKind::cuda;
-    spec.precision.compute = spec::DType::bf16;
-    return spec;
+    return test::gpu_spec(family);
 }
 
 /// Forward ops with a residual sum: phases that read a branch, and products with an addend.
