@@ -1,13 +1,11 @@
 #include "plan/library_memory.hpp"
 
 #include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "layout/nccl_sums.hpp"
 #include "layout/workspaces.hpp"
 #include "plan/gpu/group_uses.hpp"
+#include "schedule/group_key.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -29,16 +27,13 @@ constexpr std::int64_t group_bytes = group_channels * 2 * (receiving_bytes + sen
 /// Channels of a communicator for messages in one direction between two ranks.
 constexpr std::int64_t message_channels = 32;
 
-/// World ranks and name of a group.
-using GroupKey = std::pair<std::vector<int>, std::string>;
-
 /// Returns the uses of each group in all programs.
-std::map<GroupKey, GroupUse> uses_in(std::span<const Program* const> programs) {
-    std::map<GroupKey, GroupUse> uses;
+std::map<schedule::GroupKey, GroupUse> uses_in(std::span<const Program* const> programs) {
+    std::map<schedule::GroupKey, GroupUse> uses;
     for (const auto* program : programs) {
         const auto of_program = uses_of_groups(*program);
         for (std::size_t g = 0; g < of_program.size(); ++g) {
-            auto& use = uses[{program->groups[g].members, program->groups[g].name}];
+            auto& use = uses[key_of(program->groups[g])];
             use.has_collectives = use.has_collectives || of_program[g].has_collectives;
             use.has_pieces = use.has_pieces || of_program[g].has_pieces;
             use.links.insert(of_program[g].links.begin(), of_program[g].links.end());

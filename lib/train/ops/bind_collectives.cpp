@@ -66,7 +66,7 @@ RankGroups::RankGroups(const comm::Context& world,
                        device::Device& device) {
     for (const auto* program : programs) {
         for (const auto& group : program->groups) {
-            by_key_.try_emplace({group.members, group.name});
+            by_key_.try_emplace(key_of(group));
         }
     }
     for (auto& [key, collectives] : by_key_) {
@@ -83,7 +83,7 @@ RankGroups::~RankGroups() {
 }
 
 comm::Collectives& RankGroups::of(const schedule::Group& group) const {
-    return *by_key_.at({group.members, group.name});
+    return *by_key_.at(key_of(group));
 }
 
 GroupCollectives::GroupCollectives(const RankGroups& groups,

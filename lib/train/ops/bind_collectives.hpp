@@ -4,8 +4,6 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "comm/collectives.hpp"
@@ -13,6 +11,7 @@
 #include "comm/node/node_memory.hpp"
 #include "device/device.hpp"
 #include "device/stream.hpp"
+#include "schedule/group_key.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
@@ -47,12 +46,9 @@ class RankGroups {
     comm::Collectives& of(const schedule::Group& group) const;
 
   private:
-    /// World ranks and name of a group.
-    using Key = std::pair<std::vector<int>, std::string>;
-
     /// In the order of creation, which all ranks share. So no two members of a group wait for different
     /// groups.
-    std::map<Key, std::unique_ptr<comm::Collectives>> by_key_;
+    std::map<schedule::GroupKey, std::unique_ptr<comm::Collectives>> by_key_;
 };
 
 /// The collectives of each group of a program.

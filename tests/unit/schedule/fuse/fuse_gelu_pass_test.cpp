@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <string>
 #include <vector>
 
 #include "schedule/build_program.hpp"
@@ -12,12 +11,9 @@ namespace ziggurat::schedule {
 namespace {
 
 using spec::RecomputeKind;
+using test::gpu_spec;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-spec::RunSpec gpu_spec(const std::string& family = "gpt2") {
-    return test::gpu_spec(family);
-}
 
 /// Ops that compute GELU, by direction: those of its phase, and products with a fused GELU.
 struct Found {
@@ -47,13 +43,13 @@ Found gelus(const spec::RunSpec& spec) {
 }
 
 TEST(FuseGeluPass, MergesGeluAndItsGradientIntoProducts) {
-    const auto found = gelus(gpu_spec());
+    const auto found = gelus(gpu_spec("gpt2"));
     EXPECT_THAT(found.alone, IsEmpty());
     EXPECT_THAT(found.merged, ElementsAre(Direction::forward, Direction::backward_input));
 }
 
 TEST(FuseGeluPass, MergesWhatFullRecomputationRepeats) {
-    auto spec = gpu_spec();
+    auto spec = gpu_spec("gpt2");
     spec.recompute.kind = RecomputeKind::full;
     const auto found = gelus(spec);
     EXPECT_THAT(found.alone, IsEmpty());
@@ -62,7 +58,7 @@ TEST(FuseGeluPass, MergesWhatFullRecomputationRepeats) {
 }
 
 TEST(FuseGeluPass, LeavesForwardAloneThatSelectiveRecomputationRepeats) {
-    auto spec = gpu_spec();
+    auto spec = gpu_spec("gpt2");
     spec.recompute.kind = RecomputeKind::selective;
     const auto found = gelus(spec);
     EXPECT_THAT(found.alone, ElementsAre(Direction::forward, Direction::recompute));
@@ -70,9 +66,9 @@ TEST(FuseGeluPass, LeavesForwardAloneThatSelectiveRecomputationRepeats) {
 }
 
 TEST(FuseGeluPass, LeavesTheHostFloatsAndTheExactFormAlone) {
-    auto on_host = gpu_spec();
+    auto on_host = gpu_spec("gpt2");
     on_host.tiers.device = spec::DeviceKind::host;
-    auto in_floats = gpu_spec();
+    auto in_floats = gpu_spec("gpt2");
     in_floats.precision.compute = spec::DType::f32;
     for (const auto& spec : {on_host, in_floats, gpu_spec("gpt_neox")}) {
         const auto found = gelus(spec);
@@ -82,7 +78,7 @@ TEST(FuseGeluPass, LeavesTheHostFloatsAndTheExactFormAlone) {
 }
 
 TEST(FuseGeluPass, MergesOnEveryRankOfATensorAxis) {
-    auto spec = gpu_spec();
+    auto spec = gpu_spec("gpt2");
     spec.parallel.tensor = 2;
     spec.parallel.ranks = 2;
     const auto found = gelus(spec);

@@ -14,12 +14,9 @@ namespace {
 
 using layout::PhaseKind;
 using spec::RecomputeKind;
+using test::gpu_spec;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-spec::RunSpec gpu_spec(const std::string& family = "llama") {
-    return test::gpu_spec(family);
-}
 
 /// Forward ops with a residual sum: phases that read a branch, and products with an addend.
 struct Found {
@@ -84,7 +81,7 @@ TEST(FuseResidualPass, AddsOneMatrixToAProduct) {
 }
 
 TEST(FuseResidualPass, KeepsTheSumForSelectiveRecomputation) {
-    auto spec = gpu_spec();
+    auto spec = gpu_spec("llama");
     spec.recompute.kind = RecomputeKind::selective;
     const auto found = sums(spec);
     EXPECT_THAT(found.apart, IsEmpty());
@@ -92,7 +89,7 @@ TEST(FuseResidualPass, KeepsTheSumForSelectiveRecomputation) {
 }
 
 TEST(FuseResidualPass, IsRepeatedByFullRecomputation) {
-    auto spec = gpu_spec();
+    auto spec = gpu_spec("llama");
     spec.recompute.kind = RecomputeKind::full;
     const auto found = sums(spec);
     EXPECT_THAT(found.apart, IsEmpty());
@@ -110,15 +107,15 @@ std::size_t num_apart(const spec::RunSpec& spec) {
 }
 
 TEST(FuseResidualPass, LeavesOtherBranchesAlone) {
-    auto on_host = gpu_spec();
+    auto on_host = gpu_spec("llama");
     on_host.tiers.device = spec::DeviceKind::host;
-    auto in_floats = gpu_spec();
+    auto in_floats = gpu_spec("llama");
     in_floats.precision.compute = spec::DType::f32;
     auto with_dropout = gpu_spec("gpt2");
     with_dropout.model.dropout = 0.1;
-    auto with_factor = gpu_spec();
+    auto with_factor = gpu_spec("llama");
     with_factor.model.multiplier.residual = 0.5;
-    auto on_ranks = gpu_spec();
+    auto on_ranks = gpu_spec("llama");
     on_ranks.parallel.tensor = on_ranks.parallel.ranks = 2;
     auto with_post_norms = gpu_spec("gemma2");
     for (const auto& spec : {on_host, in_floats, with_dropout, with_factor, on_ranks, with_post_norms}) {
