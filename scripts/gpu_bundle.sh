@@ -84,24 +84,7 @@ with zipfile.ZipFile(wheel) as archive:
             os.chmod(path, member.external_attr >> 16 & 0o777 or 0o644)
 PYTHON
 
-# tests: name, ranks, program, arguments and environment of each entry that CTest labels cuda and that needs no Python.
-python3 - "build/$preset" "${targets[@]}" <<'PYTHON' >"$files/tests"
-import json, os, subprocess, sys
-told = subprocess.run(["ctest", "--test-dir", sys.argv[1], "--show-only=json-v1", "-L", "cuda"], check=True,
-                      stdout=subprocess.PIPE, text=True).stdout
-for test in json.loads(told)["tests"]:
-    properties = {item["name"]: item["value"] for item in test["properties"]}
-    name, command = test["name"], test.get("command")
-    if not name.startswith(("unit/kernels/", "oracle/", "mpi/")) or command is None:
-        continue  # without a command, its program is none of the targets
-    program = next(i for i, word in enumerate(command) if os.path.basename(word).startswith("test_"))
-    if os.path.basename(command[program]) not in sys.argv[2:]:
-        continue  # ranks that share a GPU have no NCCL
-    environment = [item for item in properties.get("ENVIRONMENT", [])
-                   if not item.startswith(("PROJECT_SOURCE_DIR=", "ZIGGURAT_BINARY="))]
-    print(name, properties.get("PROCESSORS", 1) if program > 0 else 0, os.path.basename(command[program]),
-          ",".join(command[program + 1:]), ",".join(environment), sep="\t")
-PYTHON
+ctest --test-dir build/$preset --show-only=json-v1 -L cuda | python3 scripts/gpu_check/list_tests.py "${targets[@]}" >"$files/tests"
 [ -s "$files/tests" ] || stop "CTest names no tests on GPUs in build/$preset"
 
 for program in "${targets[@]}"; do

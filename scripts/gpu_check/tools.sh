@@ -33,6 +33,7 @@ ranks_command() { # RANKS: sets the array `launch`
 }
 
 # run_tests MAX_RANKS PATTERN [EXCEPT]: runs the bundle's test entries whose names match, each with a limit of its own.
+# list_tests.py has written them.
 run_tests() {
   local max_ranks=$1 pattern=$2 except=${3:-^$} name ranks program arguments environment code start
   local passed=0 failed_names=() launch words variables
@@ -40,8 +41,8 @@ run_tests() {
     { [[ $name =~ $pattern ]] && ! [[ $name =~ $except ]] && [ "$ranks" -le "$max_ranks" ]; } || continue
     launch=() words=() variables=()
     [ "$ranks" = 0 ] || ranks_command "$ranks"
-    IFS=, read -r -a words <<<"$arguments"
-    IFS=, read -r -a variables <<<"$environment"
+    IFS='|' read -r -a words <<<"$arguments"
+    IFS='|' read -r -a variables <<<"$environment"
     echo "--- $name"
     start=$SECONDS
     limited "$entry_limit" env "${variables[@]}" "${launch[@]}" "$files/bin/$program" "${words[@]}" --gtest_brief=1 </dev/null

@@ -2,6 +2,7 @@
 """What scripts for contributors do by themselves: test_report.py says which tests failed, empty_debian.sh refuses in words,
 gpu_check.sh tells a machine without a GPU from one where something fails."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -118,17 +119,21 @@ class GpuCheck(unittest.TestCase):
     STAGES = ["environment", "first_kernels", "curves_llama", "speed_tiny", "speed_tiny_documents", "sweeps", "kernels",
               "curves", "ranks", "nccl", "oracles", "attention_bench"]
 
-    def run_script(self, kind, *options, on_disk=None, **environment):
+    def run_script(self, kind, *options, on_disk=None, files=None, **environment):
         """Exit code, output and table of gpu_check.sh over a bundle of this kind without programs; None: no bundle.
 
-        `on_disk`: list that gets each new content of the unfinished table.
+        `on_disk`: list that gets each new content of the unfinished table; `files`: content of more files of the bundle.
         """
         with tempfile.TemporaryDirectory() as folder:
             place = pathlib.Path(folder)
             table = place / "out" / "table.txt"
             if kind is not None:
-                (place / "facts").write_text(f"kind={kind}\ncommit=0\n")
-                subprocess.run(["tar", "-C", place, "-cJf", place / "bundle.tar.xz", "facts"], check=True)
+                contents = {"facts": f"kind={kind}\ncommit=0\n", **(files or {})}
+                for name, content in contents.items():
+                    (place / name).parent.mkdir(exist_ok=True)
+                    (place / name).write_text(content)
+                    (place / name).chmod(0o755)
+                subprocess.run(["tar", "-C", place, "-cJf", place / "bundle.tar.xz", *contents], check=True)
                 (place / "xz").symlink_to(shutil.which("xz"))
             with subprocess.Popen(["/bin/bash", ROOT / "scripts" / "gpu_check.sh", *options, place], stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True,
@@ -177,6 +182,21 @@ class GpuCheck(unittest.TestCase):
         # While the last stage hangs, the lines of all others are in the file.
         unfinished = [text for text in on_disk if "not finished" in text]
         self.assertIn(self.STAGES[:-1], [[name for name, _ in self.rows_of(text)] for text in unfinished])
+
+    def test_listed_tests_get_their_arguments_and_environment(self):
+        variables = ["PROJECT_SOURCE_DIR=/elsewhere", "COMPONENTS=-linux:pci,-gl", "DEVICE=a b"]
+        tests = [{"name": f"unit/kernels/{name}/cuda", "command": [f"/build/bin/{program}", "--filter=A.*,B.*", "--rest"],
+                  "properties": [{"name": "ENVIRONMENT", "value": variables}]}
+                 for name, program in (("linear", "test_listed"), ("adamw", "test_other"))]
+        listed = subprocess.run([ROOT / "scripts" / "gpu_check" / "list_tests.py", "test_listed"], check=True,
+                                input=json.dumps({"tests": tests}), stdout=subprocess.PIPE, text=True).stdout
+        self.assertEqual(listed.count("\n"), 1)
+        program = ('#!/bin/bash\n[ "$COMPONENTS" = -linux:pci,-gl ] && [ "$DEVICE" = "a b" ] && '
+                   '[ "$1" = "--filter=A.*,B.*" ] && [ "$2" = --rest ] && [ "$PROJECT_SOURCE_DIR" != /elsewhere ]\n')
+        code, output, table = self.run_script("emulated", "--only", "first_kernels",
+                                              files={"tests": listed, "bin/test_listed": program})
+        self.assertEqual(code, 0, output)
+        self.assertIn("1 entries passed", table)
 
     def test_it_runs_the_stages_that_are_named_and_knows_their_names(self):
         _, _, table = self.run_script("emulated", "--only", "oracles,environment")
