@@ -14,9 +14,13 @@ void check_forward(TensorAddress<const T, 2> x, TensorAddress<T, 2> y) {
 }
 
 template <class T>
-void check_backward(TensorAddress<const T, 2> x, TensorAddress<const T, 2> dy, TensorAddress<T, 2> dx) {
+void check_backward(TensorAddress<const T, 2> x,
+                    TensorAddress<const T, 2> dy,
+                    TensorAddress<T, 2> dx,
+                    TensorAddress<T, 2> y) {
     ZG_EXPECTS(dx.extents() == x.extents());
     ZG_EXPECTS(x.extent(0) == dy.extent(0) && x.extent(1) == 2 * dy.extent(1));
+    ZG_EXPECTS(y.empty() || y.extents() == dy.extents());
 }
 
 }  // namespace
@@ -31,9 +35,10 @@ template <class T>
 void swiglu_backward(const device::Stream& stream,
                      TensorAddress<const T, 2> x,
                      TensorAddress<const T, 2> dy,
-                     TensorAddress<T, 2> dx) {
-    check_backward<T>(x, dy, dx);
-    launch<swiglu_backward<T>>(stream, x, dy, dx);
+                     TensorAddress<T, 2> dx,
+                     TensorAddress<T, 2> y) {
+    check_backward<T>(x, dy, dx, y);
+    launch<swiglu_backward<T>>(stream, x, dy, dx, y);
 }
 
 template <class T>
@@ -46,9 +51,10 @@ template <class T>
 void geglu_backward(const device::Stream& stream,
                     TensorAddress<const T, 2> x,
                     TensorAddress<const T, 2> dy,
-                    TensorAddress<T, 2> dx) {
-    check_backward<T>(x, dy, dx);
-    launch<geglu_backward<T>>(stream, x, dy, dx);
+                    TensorAddress<T, 2> dx,
+                    TensorAddress<T, 2> y) {
+    check_backward<T>(x, dy, dx, y);
+    launch<geglu_backward<T>>(stream, x, dy, dx, y);
 }
 
 template decltype(swiglu_forward<float>) swiglu_forward<float>;

@@ -19,16 +19,17 @@ namespace ziggurat::kernels {
 template <class T>
 void swiglu_forward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> y);
 
-/// Computes dx from dy in one pass.
+/// Computes dx from dy in one pass, and again y of swiglu_forward, with the same bits, unless `y` is empty.
 ///
-/// Shapes:  x, dx [rows, 2 * width]; dy [rows, width]
-/// Aliasing: dx may be x; nothing else may overlap
+/// Shapes:  x, dx [rows, 2 * width]; dy [rows, width]; y [rows, width] or empty
+/// Aliasing: dx may be x, and y may be dy; nothing else may overlap
 /// Errors:  Error{internal} if shapes disagree
 template <class T>
 void swiglu_backward(const device::Stream& stream,
                      TensorAddress<const T, 2> x,
                      TensorAddress<const T, 2> dy,
-                     TensorAddress<T, 2> dx);
+                     TensorAddress<T, 2> dx,
+                     TensorAddress<T, 2> y = {});
 
 /// Computes y = gelu(gate) * up, with GELU in its tanh form (see gelu_forward).
 ///
@@ -38,11 +39,14 @@ void swiglu_backward(const device::Stream& stream,
 template <class T>
 void geglu_forward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> y);
 
-/// Computes dx from dy in one pass. Shapes, aliasing, errors: as swiglu_backward.
+/// Computes dx from dy in one pass, and y again unless it is empty.
+///
+/// Shapes, aliasing, errors: as swiglu_backward
 template <class T>
 void geglu_backward(const device::Stream& stream,
                     TensorAddress<const T, 2> x,
                     TensorAddress<const T, 2> dy,
-                    TensorAddress<T, 2> dx);
+                    TensorAddress<T, 2> dx,
+                    TensorAddress<T, 2> y = {});
 
 }  // namespace ziggurat::kernels

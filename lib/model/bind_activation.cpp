@@ -29,8 +29,10 @@ Kernel bind_activation(Binder<T>& binder, const layout::Phase& phase, Operands& 
     const auto backward = is_geglu ? kernels::geglu_backward<T> : kernels::swiglu_backward<T>;
     const auto x = use.matrix_in<T>(Role::input, 2 * width);
     if (is_backward) {
+        const auto y =
+            use.writes(Role::activated) ? use.matrix_out<T>(Role::activated, width) : TensorAddress<T, 2>{};
         return [=, dy = use.matrix_in<T>(Role::d_output, width),
-                dx = use.matrix_out<T>(Role::d_input, 2 * width)] { backward(stream, x, dy, dx); };
+                dx = use.matrix_out<T>(Role::d_input, 2 * width)] { backward(stream, x, dy, dx, y); };
     }
     return [=, y = use.matrix_out<T>(Role::output, width)] { forward(stream, x, y); };
 }

@@ -151,6 +151,12 @@ void measure_activations(SweepBench& bench, const std::string& type) {
         return [&bench, x = pool.matrix<T>(rows, 2 * ffn), dy = pool.matrix<T>(rows, ffn),
                 dx = pool.matrix<T>(rows, 2 * ffn)] { kernels::swiglu_backward<T>(bench.stream, x, dy, dx); };
     });
+    bench.measure("swiglu_backward, with its output" + type, 6 * matrix_bytes, [&] {
+        return [&bench, x = pool.matrix<T>(rows, 2 * ffn), dy = pool.matrix<T>(rows, ffn),
+                dx = pool.matrix<T>(rows, 2 * ffn)] {
+            kernels::swiglu_backward<T>(bench.stream, x, dy, dx, dy);
+        };
+    });
     bench.measure("geglu_forward" + type, 3 * matrix_bytes, [&] {
         return [&bench, x = pool.matrix<T>(rows, 2 * ffn), y = pool.matrix<T>(rows, ffn)] {
             kernels::geglu_forward<T>(bench.stream, x, y);

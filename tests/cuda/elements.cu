@@ -53,10 +53,10 @@ __global__ void activations(const float* x, const float* dy, float* y) {
     const auto i = threadIdx.x;
     const float s = sigmoid(x[i]);
     y[i] = TanhGelu::gate(x[i]) + TanhGelu::derivative(x[i]) + ErfGelu::gate(x[i]) +
-           ErfGelu::derivative(x[i]) + glu<Silu>(x[i], dy[i]) + glu<TanhGelu>(x[i], dy[i]) +
-           glu_d_up(x[i], s, dy[i]) + glu_d_gate<Silu>(x[i], s, dy[i], dy[i]) +
-           glu_d_gate<TanhGelu>(x[i], s, dy[i], dy[i]) + turned_first(x[i], dy[i], 0.6f, 0.8f) +
-           turned_second(x[i], dy[i], 0.6f, 0.8f);
+           ErfGelu::derivative(x[i]) + glu(x[i], Silu::gate(x[i]), dy[i]) +
+           glu(x[i], TanhGelu::gate(x[i]), dy[i]) + glu_d_up(x[i], s, dy[i]) +
+           glu_d_gate<Silu>(x[i], s, dy[i], dy[i]) + glu_d_gate<TanhGelu>(x[i], s, dy[i], dy[i]) +
+           turned_first(x[i], dy[i], 0.6f, 0.8f) + turned_second(x[i], dy[i], 0.6f, 0.8f);
 }
 
 __global__ void heads(layout::ContextHeads of, std::int64_t* columns) {

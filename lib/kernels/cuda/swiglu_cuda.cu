@@ -23,14 +23,14 @@ __global__ void __launch_bounds__(256)
     load_some(gates + width, part.count, is_aligned, up);
 #pragma unroll
     for (int i = 0; i < pack; ++i) {
-        gate[i] = glu<Form>(gate[i], up[i]);
+        gate[i] = glu(gate[i], Form::gate(gate[i]), up[i]);
     }
     store_some(y + part.row * width + part.begin, part.count, is_aligned, gate);
 }
 
-template <class Form, class T>
+template <class Form, bool has_y, class T>
 __global__ void __launch_bounds__(256)
-    backward(std::int64_t rows, std::int64_t width, bool is_aligned, const T* x, const T* dy, T* dx) {
+    backward(std::int64_t rows, std::int64_t width, bool is_aligned, const T* x, const T* dy, T* dx, T* y) {
     const auto part = row_pack(width);
     if (part.row >= rows) {
         return;
@@ -44,11 +44,18 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
     for (int i = 0; i < pack; ++i) {
         const float s = Form::gate(gate[i]);
+        const float d_up = glu_d_up(gate[i], s, d[i]);
         d_gate[i] = glu_d_gate<Form>(gate[i], s, up[i], d[i]);
-        up[i] = glu_d_up(gate[i], s, d[i]);
+        if constexpr (has_y) {
+            d[i] = glu(gate[i], s, up[i]);
+        }
+        up[i] = d_up;
     }
     store_some(dx + at, part.count, is_aligned, d_gate);
     store_some(dx + at + width, part.count, is_aligned, up);
+    if constexpr (has_y) {
+        store_some(y + part.row * width + part.begin, part.count, is_aligned, d);
+    }
 }
 
 template <class Form, class T>
@@ -67,11 +74,13 @@ void launch_backward(const device::Stream& stream,
                      const char* name,
                      TensorRef<const T, 2> x,
                      TensorRef<const T, 2> dy,
-                     TensorRef<T, 2> dx) {
+                     TensorRef<T, 2> dx,
+                     TensorRef<T, 2> y) {
     const auto rows = dy.extent(0);
     const auto width = dy.extent(1);
-    launch_grid(stream, name, a_thread_each_pack(rows, width), backward<Form, T>, rows, width,
-                are_rows_aligned(width, x.data, dy.data, dx.data), x.data, dy.data, dx.data);
+    const auto kernel = y.empty() ? backward<Form, false, T> : backward<Form, true, T>;
+    launch_grid(stream, name, a_thread_each_pack(rows, width), kernel, rows, width,
+                are_rows_aligned(width, x.data, dy.data, dx.data, y.data), x.data, dy.data, dx.data, y.data);
 }
 
 }  // namespace
@@ -85,8 +94,9 @@ template <class T>
 void swiglu_backward(const device::Stream& stream,
                      TensorRef<const T, 2> x,
                      TensorRef<const T, 2> dy,
-                     TensorRef<T, 2> dx) {
-    launch_backward<Silu>(stream, "swiglu_backward", x, dy, dx);
+                     TensorRef<T, 2> dx,
+                     TensorRef<T, 2> y) {
+    launch_backward<Silu>(stream, "swiglu_backward", x, dy, dx, y);
 }
 
 template <class T>
@@ -98,8 +108,9 @@ template <class T>
 void geglu_backward(const device::Stream& stream,
                     TensorRef<const T, 2> x,
                     TensorRef<const T, 2> dy,
-                    TensorRef<T, 2> dx) {
-    launch_backward<TanhGelu>(stream, "geglu_backward", x, dy, dx);
+                    TensorRef<T, 2> dx,
+                    TensorRef<T, 2> y) {
+    launch_backward<TanhGelu>(stream, "geglu_backward", x, dy, dx, y);
 }
 
 ZG_REGISTER_CUDA_KERNEL(swiglu_forward<float>);

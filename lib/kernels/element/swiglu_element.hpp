@@ -17,9 +17,9 @@ struct Silu {
     ZG_ELEMENT static float derivative(float x, float s) noexcept { return std::fma(x * s, 1.0f - s, s); }
 };
 
-template <class Form>
-ZG_ELEMENT inline float glu(float gate, float up) noexcept {
-    return gate * Form::gate(gate) * up;
+/// \param s  Form::gate(gate)
+ZG_ELEMENT inline float glu(float gate, float s, float up) noexcept {
+    return gate * s * up;
 }
 
 /// Returns dy times the derivative with respect to `up`. \param s  Form::gate(gate)

@@ -16,12 +16,13 @@ void glu_row(const T* x, T* y, std::int64_t width) {
     const T* up = x + width;
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
-        tensor::store(y[c], glu<Form>(float(gate[c]), float(up[c])));
+        const float z = float(gate[c]);
+        tensor::store(y[c], glu(z, Form::gate(z), float(up[c])));
     }
 }
 
-template <class Form, class T>
-void glu_gradient_row(const T* x, const T* dy, T* dx, std::int64_t width) {
+template <class Form, bool has_y, class T>
+void glu_gradient_row(const T* x, const T* dy, T* dx, T* y, std::int64_t width) {
     const T* gate = x;
     const T* up = x + width;
     T* d_gate = dx;
@@ -34,6 +35,9 @@ void glu_gradient_row(const T* x, const T* dy, T* dx, std::int64_t width) {
         const float s = Form::gate(z);
         tensor::store(d_up[c], glu_d_up(z, s, d));
         tensor::store(d_gate[c], glu_d_gate<Form>(z, s, u, d));
+        if constexpr (has_y) {
+            tensor::store(y[c], glu(z, s, u));
+        }
     }
 }
 
@@ -47,9 +51,14 @@ template <class Form, class T>
 void glu_gradient_rows(const char* name,
                        TensorRef<const T, 2> x,
                        TensorRef<const T, 2> dy,
-                       TensorRef<T, 2> dx) {
+                       TensorRef<T, 2> dx,
+                       TensorRef<T, 2> y) {
     for_rows(name, dy.extent(0), [=](std::int64_t row) {
-        glu_gradient_row<Form>(x.row(row), dy.row(row), dx.row(row), dy.extent(1));
+        if (y.empty()) {
+            glu_gradient_row<Form, false, T>(x.row(row), dy.row(row), dx.row(row), nullptr, dy.extent(1));
+        } else {
+            glu_gradient_row<Form, true>(x.row(row), dy.row(row), dx.row(row), y.row(row), dy.extent(1));
+        }
     });
 }
 
@@ -64,8 +73,9 @@ template <class T>
 void swiglu_backward(const device::Stream&,
                      TensorRef<const T, 2> x,
                      TensorRef<const T, 2> dy,
-                     TensorRef<T, 2> dx) {
-    glu_gradient_rows<Silu>("ziggurat::swiglu_backward", x, dy, dx);
+                     TensorRef<T, 2> dx,
+                     TensorRef<T, 2> y) {
+    glu_gradient_rows<Silu>("ziggurat::swiglu_backward", x, dy, dx, y);
 }
 
 template <class T>
@@ -77,8 +87,9 @@ template <class T>
 void geglu_backward(const device::Stream&,
                     TensorRef<const T, 2> x,
                     TensorRef<const T, 2> dy,
-                    TensorRef<T, 2> dx) {
-    glu_gradient_rows<TanhGelu>("ziggurat::geglu_backward", x, dy, dx);
+                    TensorRef<T, 2> dx,
+                    TensorRef<T, 2> y) {
+    glu_gradient_rows<TanhGelu>("ziggurat::geglu_backward", x, dy, dx, y);
 }
 
 ZG_REGISTER_HOST_KERNEL(swiglu_forward<float>);

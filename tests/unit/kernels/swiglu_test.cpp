@@ -62,10 +62,38 @@ TYPED_TEST(Swiglu, BackwardMayWriteOverItsInput) {
     EXPECT_TRUE(same_bits(x, dx));
 }
 
+/// For both forms: backward over its inputs, with the output, has the bits of forward and of plain backward.
+TYPED_TEST(Swiglu, BackwardAlsoComputesTheOutput) {
+    using T = TypeParam;
+    using Forward = decltype(&swiglu_forward<T>);
+    using Backward = decltype(&swiglu_backward<T>);
+    const std::vector<std::pair<Forward, Backward>> forms{{swiglu_forward<T>, swiglu_backward<T>},
+                                                          {geglu_forward<T>, geglu_backward<T>}};
+    for (const auto& [forward, backward] : forms) {
+        for (const auto [rows, width] : odd_extents) {
+            auto x = normal_values<T>(rows * 2 * width, 1, 3);
+            auto dy = normal_values<T>(rows * width, 2);
+            std::vector<T> y(dy.size()), dx(x.size());
+            forward(test_stream(), matrix(x, rows, 2 * width), matrix(y, rows, width));
+            backward(test_stream(), matrix(x, rows, 2 * width), matrix(dy, rows, width),
+                     matrix(dx, rows, 2 * width), {});
+
+            backward(test_stream(), matrix(x, rows, 2 * width), matrix(dy, rows, width),
+                     matrix(x, rows, 2 * width), matrix(dy, rows, width));
+
+            EXPECT_TRUE(same_bits(x, dx));
+            EXPECT_TRUE(same_bits(dy, y));
+        }
+    }
+}
+
 TEST(SwigluFloat, RefusesAnInputThatIsNotTwiceAsWide) {
     std::vector<float> x(10);
     std::vector<float> y(6);
     EXPECT_THROW(swiglu_forward<float>(test_stream(), matrix(x, 2, 5), matrix(y, 2, 3)), Error);
+    EXPECT_THROW(swiglu_backward<float>(test_stream(), matrix(x, 1, 10), matrix(y, 1, 5), matrix(x, 1, 10),
+                                        matrix(y, 1, 6)),
+                 Error);
 }
 
 TEST(SwigluReference, BackwardIsTheFiniteDifference) {

@@ -133,6 +133,18 @@ TEST(KernelTraffic, OfALayerOfLlama8BIs45Activations) {
     EXPECT_EQ(layer(spec, false), backward);
 }
 
+/// Backward of SwiGLU writes the output of forward beside its gradients, instead of a kernel of its own.
+TEST(KernelTraffic, RecomputationOfSwigluAddsOneWrite) {
+    auto spec = llama_8b();
+    const auto a = activation(spec);
+    for (const auto kind : {spec::RecomputeKind::selective, spec::RecomputeKind::full}) {
+        spec.recompute.kind = kind;
+        const auto backward = layer(spec, false);
+        EXPECT_EQ(backward.at("swiglu_backward"), (Moved{1, 35 * a / 2 + 7 * a / 2}));
+        EXPECT_EQ(backward.count("swiglu_forward"), 0U);
+    }
+}
+
 TEST(KernelTraffic, NormsOfHeadsReadAndWriteThem) {
     auto spec = llama_8b();
     spec.model.family = "qwen3";

@@ -1,0 +1,160 @@
+#include "schedule/fuse/fuse_glu_pass.hpp"
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace ziggurat::schedule {
+namespace {
+
+using layout::PhaseKind;
+
+class GluFusion {
+  public:
+    GluFusion(ProgramBuilder& draft, const ModelLayout& model) : program_{draft.program}, model_{model} {}
+
+    void apply() {
+        const auto pairs = find_pairs();
+        if (pairs.empty()) {
+            return;
+        }
+        find_users();
+        for (const auto& [clone, gradient] : pairs) {
+            fuse(clone, gradient);
+        }
+        reorder();
+    }
+
+  private:
+    using Pass = std::tuple<UnitId, int, int>;  ///< unit, phase, micro-batch
+
+    /// Returns the clones of forward ops, each with the gradient of its pass.
+    std::vector<std::pair<OpId, OpId>> find_pairs() const {
+        std::vector<std::pair<OpId, OpId>> pairs;
+        std::map<Pass, OpId> clones;
+        for (OpId at{0}; at < std::ssize(program_.ops); ++at) {
+            const auto& op = program_.ops[at];
+            const Pass pass{op.unit, op.phase, op.microbatch};
+            if (!is_glu(op)) {
+                continue;
+            }
+            if (op.direction == Direction::recompute) {
+                clones[pass] = at;
+            } else if (op.direction == Direction::backward && clones.contains(pass)) {
+                pairs.push_back({clones.at(pass), at});
+            }
+        }
+        return pairs;
+    }
+
+    void find_users() {
+        users_.resize(program_.buffers.size());
+        for (OpId at{0}; at < std::ssize(program_.ops); ++at) {
+            const auto& op = program_.ops[at];
+            for (const auto* operands : {&op.reads, &op.writes}) {
+                for (const auto& operand : *operands) {
+                    users_[operand.buffer].push_back(at);
+                }
+            }
+        }
+    }
+
+    bool is_glu(const Op& op) const {
+        if (op.kind != OpKind::compute || op.phase < 0) {
+            return false;
+        }
+        const auto kind = model_.table.units[op.unit].phases[op.phase].kind;
+        return kind == PhaseKind::swiglu || kind == PhaseKind::geglu;
+    }
+
+    /// True if `op` is a whole product for the gradient of a weight, and ops between it and `end` neither
+    /// write what it reads nor use what it writes.
+    bool may_follow(const Op& op, OpId at, OpId end) const {
+        if (op.kind != OpKind::compute || op.direction != Direction::backward_weight || op.is_deferred ||
+            op.segment >= 0 || op.column_end != 0) {
+            return false;
+        }
+        const auto users_between = [&](const Operand& operand) {
+            const auto& users = users_[operand.buffer];
+            return std::ranges::subrange{std::ranges::upper_bound(users, at),
+                                         std::ranges::lower_bound(users, end)};
+        };
+        const auto is_written_between = [&](const Operand& operand) {
+            return std::ranges::any_of(users_between(operand), [&](OpId user) {
+                const auto& writes = program_.ops[user].writes;
+                return std::ranges::find(writes, operand.buffer, &Operand::buffer) != writes.end();
+            });
+        };
+        return std::ranges::none_of(op.reads, is_written_between) &&
+               std::ranges::all_of(op.writes, [&](const Operand& operand) {
+                   return std::ranges::empty(users_between(operand));
+               });
+    }
+
+    void fuse(OpId clone, OpId gradient) {
+        auto& op = program_.ops[gradient];
+        const auto* const output = program_.find_write(program_.ops[clone], Role::output);
+        const auto* const d_output = program_.find_read(op, Role::d_output);
+        const auto active = output->buffer;
+        const bool is_last_use = users_[d_output->buffer].back() == gradient;
+        auto readers = users_[active];
+        std::erase(readers, clone);
+        const bool is_for_weights = std::ranges::all_of(readers, [&](OpId reader) {
+            const auto& product = program_.ops[reader];
+            return product.unit == op.unit && product.microbatch == op.microbatch &&
+                   may_follow(product, reader, gradient);
+        });
+        if (!is_last_use || !is_for_weights || output->runs != d_output->runs ||
+            program_.buffers[active].bytes != program_.buffers[d_output->buffer].bytes) {
+            return;
+        }
+        const Operand written{d_output->buffer, Role::activated, d_output->runs};
+        op.writes.push_back(written);
+        removed_.insert(clone);
+        for (const auto reader : readers) {
+            for (auto& operand : program_.ops[reader].reads) {
+                operand.buffer = operand.buffer == active ? written.buffer : operand.buffer;
+            }
+            if (reader < gradient) {
+                removed_.insert(reader);
+                followers_[gradient].push_back(reader);
+            }
+        }
+    }
+
+    void reorder() {
+        std::vector<Op> ops;
+        ops.reserve(program_.ops.size());
+        for (OpId at{0}; at < std::ssize(program_.ops); ++at) {
+            if (!removed_.contains(at)) {
+                ops.push_back(std::move(program_.ops[at]));
+            }
+            if (const auto followers = followers_.find(at); followers != followers_.end()) {
+                for (const auto follower : followers->second) {
+                    ops.push_back(std::move(program_.ops[follower]));
+                }
+            }
+        }
+        program_.ops = std::move(ops);
+    }
+
+    Program& program_;
+    const ModelLayout& model_;
+    std::vector<std::vector<OpId>> users_;         ///< by buffer, in the order of the list before the fusion
+    std::set<OpId> removed_;                       ///< from their places
+    std::map<OpId, std::vector<OpId>> followers_;  ///< by the op that they follow
+};
+
+}  // namespace
+
+void fuse_glu_pass(ProgramBuilder& draft, const ModelLayout& model) {
+    if (draft.program.variant == Variant::train) {
+        GluFusion{draft, model}.apply();
+    }
+}
+
+}  // namespace ziggurat::schedule
