@@ -11,6 +11,7 @@
 #include "plan/cost/op_costs.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/expand/pipeline_order.hpp"
+#include "schedule/fuse/fuse_glu_pass.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/weight_versions.hpp"
 
@@ -67,8 +68,12 @@ class LayerReader {
   public:
     LayerReader(const Program& program,
                 const schedule::ModelLayout& model,
-                const std::vector<double>& seconds)
-        : program_{program}, model_{model}, seconds_{seconds} {
+                const std::vector<double>& seconds,
+                const Rates& rates)
+        : program_{program},
+          model_{model},
+          seconds_{seconds},
+          activation_rate_{rates.of(spec::SweepKind::activation, false)} {
         for (std::size_t i = 0; i < program.ops.size(); ++i) {
             const auto& op = program.ops[i];
             for (const auto& operand : op.reads) {
@@ -130,12 +135,30 @@ class LayerReader {
                 writer_of[operand.buffer] = node;
             }
             auto& known = made.ops[index(node)];
-            known.seconds += seconds_[forward[k]];
+            known.seconds += seconds_again(forward[k]);
             known.is_selective = known.is_selective && op.kind == OpKind::compute &&
                                  model_.table.units[unit].phases[index(op.phase)].redone_by_selective;
             node_of[k] = node;
         }
         return node_of;
+    }
+
+    /// Returns the seconds of a recomputation.
+    ///
+    /// Those of a gated linear unit are of one more write by its gradient (fuse_glu_pass).
+    double seconds_again(std::size_t i) const {
+        const auto& op = program_.ops[i];
+        const auto kind = op.phase < 0 ? layout::PhaseKind::linear
+                                       : model_.table.units[op.unit].phases[index(op.phase)].kind;
+        if (kind != layout::PhaseKind::swiglu && kind != layout::PhaseKind::geglu) {
+            return seconds_[i];
+        }
+        const auto& output = op.writes.front();
+        const bool is_fused = std::ranges::all_of(readers_.at(output.buffer), [&](std::size_t reader) {
+            const auto& product = program_.ops[reader];
+            return !is_backward(product) || schedule::can_follow_glu_gradient(product);
+        });
+        return is_fused ? static_cast<double>(output.bytes()) / activation_rate_ : seconds_[i];
     }
 
     std::string name_of(const Op& op) const {
@@ -167,6 +190,7 @@ class LayerReader {
     const Program& program_;
     const schedule::ModelLayout& model_;
     const std::vector<double>& seconds_;
+    double activation_rate_;  ///< bytes/s of gradients of activations
     std::map<int, std::set<std::size_t>> readers_;
 };
 
@@ -204,7 +228,7 @@ RecomputeGraph recompute_graph(const spec::RunSpec& whole, int stage, const Rate
     const schedule::ModelLayout model{spec, rank};
     const auto program = schedule::build_timed(spec, model);
     const auto seconds = op_seconds(program, spec, model, rates);
-    const LayerReader reader{program, model, seconds};
+    const LayerReader reader{program, model, seconds, rates};
     for (const UnitId unit : model.units) {
         if (model.table.units[unit].kind != layout::UnitKind::layer || !model.runs_backward(unit)) {
             continue;

@@ -14,7 +14,7 @@ namespace ziggurat::plan {
 /// Forward op of a layer, or several that write the same buffer.
 struct LayerOp {
     std::string name;
-    double seconds = 0;           ///< of a micro-batch
+    double seconds = 0;           ///< of a recomputation for a micro-batch
     bool is_selective = false;    ///< redone by recompute.kind selective
     std::vector<int> reads = {};  ///< indices into LayerGraph::values
     std::vector<int> writes = {};

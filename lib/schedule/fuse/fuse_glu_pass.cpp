@@ -71,11 +71,10 @@ class GluFusion {
         return kind == PhaseKind::swiglu || kind == PhaseKind::geglu;
     }
 
-    /// True if `op` is a whole product for the gradient of a weight, and ops between it and `end` neither
-    /// write what it reads nor use what it writes.
+    /// True if `op` can follow the gradient at `end`: ops between them neither write what it reads nor use
+    /// what it writes.
     bool may_follow(const Op& op, OpId at, OpId end) const {
-        if (op.kind != OpKind::compute || op.direction != Direction::backward_weight || op.is_deferred ||
-            op.segment >= 0 || op.column_end != 0) {
+        if (!can_follow_glu_gradient(op)) {
             return false;
         }
         const auto users_between = [&](const Operand& operand) {
@@ -150,6 +149,11 @@ class GluFusion {
 };
 
 }  // namespace
+
+bool can_follow_glu_gradient(const Op& reader) {
+    return reader.kind == OpKind::compute && reader.direction == Direction::backward_weight &&
+           !reader.is_deferred && reader.segment < 0 && reader.column_end == 0;
+}
 
 void fuse_glu_pass(ProgramBuilder& draft, const ModelLayout& model) {
     if (draft.program.variant == Variant::train) {

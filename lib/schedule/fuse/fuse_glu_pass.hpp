@@ -5,6 +5,10 @@
 
 namespace ziggurat::schedule {
 
+/// True if a gradient of SwiGLU or GEGLU can compute for `reader` what `reader` reads of the output: it is a
+/// whole product for the gradient of a weight, and not in a slot Pass::backward_weight.
+bool can_follow_glu_gradient(const Op& reader);
+
 /// Makes the gradient of SwiGLU or GEGLU compute their output again, if only products for gradients of
 /// weights need it.
 ///

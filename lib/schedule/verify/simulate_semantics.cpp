@@ -119,13 +119,32 @@ std::uint64_t SimulatedWorld::value_of_read(int rank, OpId op, std::size_t index
     return fingerprint(pieces);
 }
 
+std::uint64_t SimulatedWorld::name_of(int rank, const Op& op, Direction direction, int step) const {
+    std::uint64_t name = mixed(number(static_cast<int>(op.kind)), number(op.unit));
+    for (const auto value : {number(op.phase), number(static_cast<int>(as_first_done(direction))),
+                             number(op.row_begin), number(number_of(rank, op.microbatch, step))}) {
+        name = mixed(name, value);
+    }
+    return name;
+}
+
+Content SimulatedWorld::output_again(int rank, OpId op, int step, const Found& found) const {
+    const auto& done = op_of(rank, op);
+    const auto name = name_of(rank, done, Direction::forward, step);
+    auto term = mixed(mixed(name, 0), 0);  // of all columns
+    for (std::size_t r = 0; r < done.reads.size(); ++r) {
+        if (done.reads[r].role == Role::input) {
+            term =
+                mixed(mixed(term, number(static_cast<int>(Role::input))), value_of_read(rank, op, r, found));
+        }
+    }
+    const auto role = number(static_cast<int>(Role::output));
+    return {.name = mixed(name, role), .term = mixed(term, role), .step = step};
+}
+
 std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
-    std::uint64_t what = mixed(number(static_cast<int>(done.kind)), number(done.unit));
-    for (const auto value : {number(done.phase), number(static_cast<int>(as_first_done(done.direction))),
-                             number(done.row_begin), number(number_of(rank, done.microbatch, step))}) {
-        what = mixed(what, value);
-    }
+    const auto what = name_of(rank, done, done.direction, step);
     // Tiles of an output have one name. Of the ranks that sum it, one may add positions after the tiles.
     const auto of_tile = mixed(mixed(what, number(done.column_begin)), number(done.column_end));
     std::uint64_t inputs = of_tile;
@@ -152,7 +171,11 @@ std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const 
                 gradients(rank, op, step, written, done.accumulate ? &found.before[w] : nullptr, term));
             continue;
         }
+        const bool is_again = done.direction == Direction::backward && written.role == Role::activated;
         Content content{.name = mixed(what, role), .term = mixed(inputs, role), .step = step};
+        if (is_again) {
+            content = output_again(rank, op, step, found);
+        }
         content.microbatch = number_of(rank, done.microbatch, step);
         values.push_back({{0, written.bytes(), content}});
     }

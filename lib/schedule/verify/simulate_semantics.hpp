@@ -71,6 +71,10 @@ class SimulatedWorld {
 
     // simulate_meaning.cpp: values computed from values
     std::uint64_t value_of_read(int rank, OpId op, std::size_t index, const Found& found) const;
+    /// Returns the name of what `op` computes, in `direction`.
+    std::uint64_t name_of(int rank, const Op& op, Direction direction, int step) const;
+    /// Returns the output of the forward op of a gradient that computes it again (fuse_glu_pass).
+    Content output_again(int rank, OpId op, int step, const Found& found) const;
     std::vector<Pieces> computed(int rank, OpId op, int step, const Found& found);
     Pieces gradients(
         int rank, OpId op, int step, const Operand& written, const Pieces* before, std::uint64_t term);

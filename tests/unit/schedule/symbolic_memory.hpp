@@ -23,16 +23,28 @@ class SymbolicMemory {
         }
     }
 
-    /// Returns a number for all inputs of `op`.
-    std::uint64_t look(const schedule::Op& op) const {
-        std::uint64_t seen = identity(op);
+    /// Numbers for the inputs of an op.
+    struct Seen {
+        std::uint64_t all = 0;
+        std::uint64_t of_forward = 0;  ///< as the forward op of the same pass sees those with Role::input
+
+        bool operator==(const Seen&) const = default;
+    };
+
+    Seen look(const schedule::Op& op) const {
+        Seen seen{identity(op, op.direction), identity(op, schedule::Direction::forward)};
         for (const auto& operand : op.reads) {
-            each_cell(operand, [&](std::uint64_t cell, std::int64_t) { seen = mixed(seen, cell); });
+            each_cell(operand, [&](std::uint64_t cell, std::int64_t) {
+                seen.all = mixed(seen.all, cell);
+                if (operand.role == schedule::Role::input) {
+                    seen.of_forward = mixed(seen.of_forward, cell);
+                }
+            });
         }
         return seen;
     }
 
-    void write(const schedule::Op& op, std::uint64_t seen) {
+    void write(const schedule::Op& op, const Seen& seen) {
         std::uint64_t which = 0;
         for (const auto& operand : op.writes) {
             ++which;
@@ -40,8 +52,11 @@ class SymbolicMemory {
             const bool is_gradient = buffer.state == schedule::StateKind::gradients;
             const bool adds =
                 op.accumulate && is_gradient && std::string_view{to_string(operand.role)}.starts_with("d_");
+            const bool is_output_again =
+                op.direction == schedule::Direction::backward && operand.role == schedule::Role::activated;
+            const auto value = is_output_again ? mixed(seen.of_forward, 1) : mixed(seen.all, which);
             each_cell(operand, [&](std::uint64_t& cell, std::int64_t at) {
-                const auto made = mixed(mixed(seen, which), static_cast<std::uint64_t>(at));
+                const auto made = mixed(value, static_cast<std::uint64_t>(at));
                 cell = adds ? mixed(made, cell) : made;
             });
         }
@@ -69,9 +84,10 @@ class SymbolicMemory {
     }
 
     /// Returns the same identity for a computation and its recomputation.
-    static std::uint64_t identity(const schedule::Op& op) {
-        const auto direction =
-            op.direction == schedule::Direction::recompute ? schedule::Direction::forward : op.direction;
+    static std::uint64_t identity(const schedule::Op& op, schedule::Direction direction) {
+        if (direction == schedule::Direction::recompute) {
+            direction = schedule::Direction::forward;
+        }
         std::uint64_t hash = 1;
         for (const int part :
              {static_cast<int>(op.kind), static_cast<int>(direction), static_cast<int>(op.unit), op.phase,
@@ -133,7 +149,7 @@ inline std::uint64_t run_on_lanes(const schedule::Program& program, int steps, s
         std::vector<int> ops;
         std::size_t next = 0;  // counted over all steps
         bool is_running = false;
-        std::uint64_t seen = 0;
+        SymbolicMemory::Seen seen = {};
     };
     SymbolicMemory memory{program};
     const auto num_ops = program.ops.size();
@@ -164,7 +180,8 @@ inline std::uint64_t run_on_lanes(const schedule::Program& program, int steps, s
         const auto step = static_cast<int>(lane.next / lane.ops.size());
         const auto& op = program.ops[static_cast<std::size_t>(i)];
         if (lane.is_running) {
-            memory.write(op, memory.look(op) == lane.seen ? lane.seen : random());
+            memory.write(op,
+                         memory.look(op) == lane.seen ? lane.seen : SymbolicMemory::Seen{random(), random()});
             ++times_done[static_cast<std::size_t>(i)];
             lane.is_running = false;
             ++lane.next;

@@ -27,10 +27,13 @@ spec::RunSpec spec_of(const std::string& family, RecomputeKind kind, int layers 
 }
 
 /// Returns the recomputed phases, in order.
+/// Returns the phases of clones, and those whose gradient also computes their output again (fuse_glu_pass).
 std::vector<std::string> redone(const Program& program, const ModelLayout& model) {
     std::vector<std::string> found;
     for (const auto& op : program.ops) {
-        if (op.direction == Direction::recompute) {
+        const bool is_with_gradient =
+            op.direction == Direction::backward && program.find_write(op, Role::activated) != nullptr;
+        if (op.direction == Direction::recompute || is_with_gradient) {
             const auto& unit = model.table.units[static_cast<std::size_t>(op.unit)];
             found.push_back(op.kind == OpKind::compute
                                 ? unit.name + "." + unit.phases[static_cast<std::size_t>(op.phase)].name
