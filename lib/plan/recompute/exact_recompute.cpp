@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -72,6 +73,19 @@ class ProgramWriter {
             }
         }
         std::string of_last;
+        for (std::size_t b = 0; b < kind.values.size(); ++b) {
+            const auto& value = kind.values[b];
+            if (value.is_for_backward && value.shared_by >= 0) {
+                // both = 1 only if all layers recompute the value and the op that shares its memory.
+                of_last += fmt::format("\n + {:.17g} both{}_{}", units(value.bytes), k, b);
+                bounds_ += fmt::format(" 0 <= both{}_{} <= 1\n", k, b);
+                integers_ += fmt::format(" both{}_{}\n", k, b);
+                for (const int op : std::set{value.made_by, value.shared_by}) {
+                    rules_ += fmt::format(" b{0}_{1}_{2}: {3} both{0}_{1} - {4} <= 0\n", k, b, op,
+                                          kind.layers, redone(k, op));
+                }
+            }
+        }
         for (std::size_t v = 0; v < kind.ops.size(); ++v) {
             if (made_by[v] > 0) {
                 constant_ += in_flight * units(made_by[v]) * static_cast<double>(kind.layers);

@@ -112,10 +112,32 @@ class LayerReader {
                 }
             }
         }
+        mark_shared(forward, node_of, value_of_buffer, made);
         return made;
     }
 
   private:
+    /// Marks the inputs and outputs of gated linear units that are recomputed in their gradients.
+    void mark_shared(const std::vector<std::size_t>& forward,
+                     const std::vector<int>& node_of,
+                     const std::map<int, int>& value_of_buffer,
+                     LayerGraph& made) const {
+        for (std::size_t k = 0; k < forward.size(); ++k) {
+            const auto& op = program_.ops[forward[k]];
+            if (!is_recomputed_by_gradient(op)) {
+                continue;
+            }
+            for (const auto* operands : {&op.reads, &op.writes}) {
+                for (const auto& operand : *operands) {
+                    if (const auto value = value_of_buffer.find(operand.buffer);
+                        value != value_of_buffer.end()) {
+                        made.values[index(value->second)].shared_by = node_of[k];
+                    }
+                }
+            }
+        }
+    }
+
     /// Groups ops that write the same buffer, adds the groups to `made`, and returns the group of each op.
     std::vector<int> nodes(const std::vector<std::size_t>& forward, UnitId unit, LayerGraph& made) const {
         std::vector<int> node_of(forward.size(), -1);
@@ -143,22 +165,25 @@ class LayerReader {
         return node_of;
     }
 
-    /// Returns the seconds of a recomputation.
-    ///
-    /// Those of a gated linear unit are of one more write by its gradient (fuse_glu_pass).
-    double seconds_again(std::size_t i) const {
-        const auto& op = program_.ops[i];
+    /// True if fuse_glu_pass makes the recomputation of `op` a part of its gradient.
+    bool is_recomputed_by_gradient(const Op& op) const {
         const auto kind = op.phase < 0 ? layout::PhaseKind::linear
                                        : model_.table.units[op.unit].phases[index(op.phase)].kind;
         if (kind != layout::PhaseKind::swiglu && kind != layout::PhaseKind::geglu) {
-            return seconds_[i];
+            return false;
         }
-        const auto& output = op.writes.front();
-        const bool is_fused = std::ranges::all_of(readers_.at(output.buffer), [&](std::size_t reader) {
+        return std::ranges::all_of(readers_.at(op.writes.front().buffer), [&](std::size_t reader) {
             const auto& product = program_.ops[reader];
             return !is_backward(product) || schedule::can_follow_glu_gradient(product);
         });
-        return is_fused ? static_cast<double>(output.bytes()) / activation_rate_ : seconds_[i];
+    }
+
+    /// Returns the seconds of a recomputation: a gradient that makes it only writes the output in addition.
+    double seconds_again(std::size_t i) const {
+        const auto& op = program_.ops[i];
+        return is_recomputed_by_gradient(op)
+                   ? static_cast<double>(op.writes.front().bytes()) / activation_rate_
+                   : seconds_[i];
     }
 
     std::string name_of(const Op& op) const {
@@ -201,7 +226,7 @@ bool are_equal(const LayerGraph& one, const LayerGraph& other) {
     };
     const auto same_value = [](const LayerValue& a, const LayerValue& b) {
         return a.bytes == b.bytes && a.made_by == b.made_by && a.is_for_backward == b.is_for_backward &&
-               a.read_by == b.read_by;
+               a.read_by == b.read_by && a.shared_by == b.shared_by;
     };
     return std::ranges::equal(one.ops, other.ops, same_op) &&
            std::ranges::equal(one.values, other.values, same_value);
@@ -262,7 +287,9 @@ RecomputeCost cost_of(const RecomputeGraph& graph, const RecomputeChoice& choice
                 needed = std::max(needed, redone[index(reader)]);
             }
             cost.bytes += graph.in_flight * value.bytes * std::max<std::int64_t>(0, needed - made_again);
-            redone_by_last += value.is_for_backward && made_again == kind.layers ? value.bytes : 0;
+            const bool is_shared = value.shared_by >= 0 && redone[index(value.shared_by)] == kind.layers;
+            const bool takes_memory = value.is_for_backward && made_again == kind.layers && !is_shared;
+            redone_by_last += takes_memory ? value.bytes : 0;
         }
         of_last_layer = std::max(of_last_layer, redone_by_last);
     }

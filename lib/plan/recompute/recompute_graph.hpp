@@ -27,6 +27,9 @@ struct LayerValue {
     int made_by = -1;        ///< index into LayerGraph::ops
     bool is_for_backward = false;
     std::vector<int> read_by = {};  ///< forward ops; indices into LayerGraph::ops
+    /// Op whose gradient has the recomputed value in memory that gradients need anyway, if the op itself is
+    /// also recomputed (fuse_glu_pass); -1: none.
+    int shared_by = -1;
 };
 
 /// Layers whose ops and values are equal. What such a layer reads from other units is always kept.

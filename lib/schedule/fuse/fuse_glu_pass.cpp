@@ -123,6 +123,32 @@ class GluFusion {
                 followers_[gradient].push_back(reader);
             }
         }
+        write_over_input(gradient);
+    }
+
+    /// Lets a gradient write d_input over the input, if recomputation made the input for it alone.
+    void write_over_input(OpId gradient) {
+        const auto input = program_.find_read(program_.ops[gradient], Role::input)->buffer;
+        const auto d_input = program_.find_write(program_.ops[gradient], Role::d_input)->buffer;
+        const auto& made = users_[input];
+        const bool is_made_again = std::ranges::all_of(made, [&](OpId user) {
+            const auto& op = program_.ops[user];
+            return user == gradient || (op.kind == OpKind::compute && op.direction == Direction::recompute);
+        });
+        const bool is_used_by_kernels = std::ranges::all_of(users_[d_input], [&](OpId user) {
+            return user >= gradient && program_.ops[user].kind == OpKind::compute;
+        });
+        if (!is_made_again || !is_used_by_kernels || made.back() != gradient ||
+            program_.buffers[input].bytes != program_.buffers[d_input].bytes) {
+            return;
+        }
+        for (const auto user : users_[d_input]) {
+            for (auto* operands : {&program_.ops[user].reads, &program_.ops[user].writes}) {
+                for (auto& operand : *operands) {
+                    operand.buffer = operand.buffer == d_input ? input : operand.buffer;
+                }
+            }
+        }
     }
 
     void reorder() {

@@ -14,7 +14,8 @@ bool can_follow_glu_gradient(const Op& reader);
 ///
 /// The gradient reads the inputs of the unit anyway, so recomputation reads nothing more. The clone of the
 /// forward op is removed. The gradient writes the output over the gradient that it reads (Role::activated),
-/// and the products that read the output follow it.
+/// and the products that read the output follow it. If the inputs are also recomputed, it writes their gradient
+/// over them.
 ///
 /// Not fused: units whose output is also read by clones (recompute.every), tiled products, products in a
 /// slot Pass::backward_weight, and blocks of grids.

@@ -78,6 +78,26 @@ TEST(FuseGluPass, RecomputesTheOutputInTheGradient) {
     }
 }
 
+/// Only inputs that are made again for the gradient alone are overwritten: saved ones may leave the device.
+TEST(FuseGluPass, WritesTheGradientOverRecomputedInputs) {
+    for (const auto kind : {RecomputeKind::selective, RecomputeKind::full}) {
+        auto spec = selective_spec();
+        spec.recompute.kind = kind;
+        const ModelLayout model{spec, 0};
+        const auto program = build_program(spec, model, Variant::train);
+        int gradients = 0;
+        for (const auto& op : program.ops) {
+            if (program.find_write(op, Role::activated) != nullptr) {
+                const bool is_same = program.find_read(op, Role::input)->buffer ==
+                                     program.find_write(op, Role::d_input)->buffer;
+                EXPECT_EQ(is_same, kind == RecomputeKind::full);
+                ++gradients;
+            }
+        }
+        EXPECT_EQ(gradients, 2) << "of two micro-batches";
+    }
+}
+
 TEST(FuseGluPass, ChangesNothingWithoutRecomputation) {
     const auto found = glus(small_spec());
     EXPECT_THAT(found.backward, ElementsAre("layers.0"));
