@@ -151,7 +151,7 @@ void measure_activations(SweepBench& bench, const std::string& type) {
         return [&bench, x = pool.matrix<T>(rows, 2 * ffn), dy = pool.matrix<T>(rows, ffn),
                 dx = pool.matrix<T>(rows, 2 * ffn)] { kernels::swiglu_backward<T>(bench.stream, x, dy, dx); };
     });
-    bench.measure("swiglu_backward, with its output" + type, 6 * matrix_bytes, [&] {
+    bench.measure("swiglu_backward_with_output" + type, 6 * matrix_bytes, [&] {
         return [&bench, x = pool.matrix<T>(rows, 2 * ffn), dy = pool.matrix<T>(rows, ffn),
                 dx = pool.matrix<T>(rows, 2 * ffn)] {
             kernels::swiglu_backward<T>(bench.stream, x, dy, dx, dy);

@@ -59,7 +59,8 @@ Found glus(const spec::RunSpec& spec, int rank = 0) {
             const auto& next = program.ops[at + 1];
             EXPECT_EQ(next.direction, Direction::backward_weight) << next.label;
             EXPECT_EQ(next.phase, op.phase + 1);
-            EXPECT_EQ(program.find_read(next, Role::input)->buffer, output->buffer);
+            const auto* const input = program.find_read(next, Role::input);
+            EXPECT_TRUE(input != nullptr && input->buffer == output->buffer) << next.label;
         }
     }
     return found;
