@@ -9,7 +9,7 @@
 namespace ziggurat::layout {
 
 /// GPU scratch of a group with such sums: the bytes received at a time from all members together.
-inline constexpr std::int64_t nccl_scratch_bytes = std::int64_t{16} << 20;
+inline constexpr std::int64_t nccl_scratch_bytes = std::int64_t{64} << 20;
 
 /// One member's block of a vector, in bytes; may be empty.
 struct VectorBlock {

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +37,8 @@ class UnpinnedRanges {
 /// Copies of one stream through a pinned buffer, in order with the other work of the stream.
 ///
 /// A thread of the CUDA runtime moves each piece between the buffer and the unpinned memory, so the caller
-/// never waits. Used by one thread.
+/// never waits. The buffer has two halves: while the GPU copies one piece, the thread moves the next one.
+/// Used by one thread.
 class UnpinnedCopies {
   public:
     UnpinnedCopies();
@@ -56,10 +58,18 @@ class UnpinnedCopies {
         std::size_t bytes = 0;
         std::atomic<bool> is_done{true};
     };
-    void move(cudaStream_t stream, std::byte* to, const std::byte* from, std::size_t bytes);
+    /// Half of the buffer, and the events of its last piece.
+    struct Half {
+        std::byte* data = nullptr;
+        cudaEvent_t is_filled = nullptr, is_emptied = nullptr;
+    };
+    void begin_after(cudaStream_t stream);
+    void move(std::byte* to, const std::byte* from, std::size_t bytes);
     static void carry_out(void* move);
 
     Arena between_;
+    std::array<Half, 2> halves_{};
+    cudaStream_t moving_ = nullptr;  ///< stream of the moves
     std::list<Move> moves_;  ///< reused; its size is the maximum number of moves that were in flight at once
 };
 
