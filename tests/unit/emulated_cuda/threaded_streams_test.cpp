@@ -2,8 +2,12 @@
 /// races.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
 #include <vector>
 
+#include "device/cuda/unpinned_cuda.hpp"
 #include "tests/emulated_cuda/enqueue.hpp"
 #include "tests/unit/emulated_cuda/gpu_fixture.hpp"
 
@@ -91,6 +95,25 @@ TEST_F(ThreadedStreams, TheHostReadsWhatItHasWaitedFor) {
     ASSERT_EQ(cudaEventRecord(event, stream), cudaSuccess);
     while (cudaEventQuery(event) == cudaErrorNotReady) {}
     EXPECT_EQ(value, 2);
+}
+
+/// Twelve pieces go through two halves of a buffer, so each half is filled again five times.
+TEST_F(ThreadedStreams, CopiesOfUnpinnedMemoryReuseTheirBufferInOrder) {
+    constexpr std::int64_t count = (std::int64_t{46} << 20) / 4;
+    std::vector<int> there(count), back(count);
+    std::iota(there.begin(), there.end(), 0);
+    int* on_gpu = nullptr;
+    ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&on_gpu), 4 * count), cudaSuccess);
+    device::cuda::UnpinnedCopies copies;
+
+    copies.into_gpu(stream, reinterpret_cast<std::byte*>(on_gpu),
+                    reinterpret_cast<const std::byte*>(there.data()), 4 * count);
+    copies.from_gpu(stream, reinterpret_cast<std::byte*>(back.data()),
+                    reinterpret_cast<const std::byte*>(on_gpu), 4 * count);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+
+    const auto differs = std::ranges::mismatch(there, back).in1;
+    EXPECT_EQ(differs - there.begin(), count) << "the first number that differs";
 }
 
 #ifdef __SANITIZE_THREAD__
