@@ -15,8 +15,7 @@ enum class Role {
     inv_std,           ///< of a norm's rows
     lse,               ///< of attention: log-sum-exp of a query's scores
     square_sums,       ///< of a token: of its queries and of its keys
-    /// Output of an activation that is fused into the preceding product, or into its own gradient.
-    activated,
+    activated,         ///< output of an activation that is fused into a product or into its own gradient
     activation_input,  ///< input of an activation whose gradient is fused into the following product
     addend,            ///< summand of a residual sum that is fused into the product of its branch
     // parameters of a phase

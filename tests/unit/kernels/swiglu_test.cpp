@@ -62,7 +62,7 @@ TYPED_TEST(Swiglu, BackwardMayWriteOverItsInput) {
     EXPECT_TRUE(same_bits(x, dx));
 }
 
-/// For both forms: backward over its inputs, with the output, has the bits of forward and of plain backward.
+/// Backward over its inputs, with the output, has the bits of forward and of plain backward.
 TYPED_TEST(Swiglu, BackwardAlsoComputesTheOutput) {
     using T = TypeParam;
     using Forward = decltype(&swiglu_forward<T>);

@@ -133,7 +133,7 @@ TEST(KernelTraffic, OfALayerOfLlama8BIs45Activations) {
     EXPECT_EQ(layer(spec, false), backward);
 }
 
-/// Backward of SwiGLU writes the output of forward beside its gradients, instead of a kernel of its own.
+/// Backward of SwiGLU also writes the output of forward, so that needs no kernel of its own.
 TEST(KernelTraffic, RecomputationOfSwigluAddsOneWrite) {
     auto spec = llama_8b();
     const auto a = activation(spec);

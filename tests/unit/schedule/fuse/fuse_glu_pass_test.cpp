@@ -31,8 +31,10 @@ spec::RunSpec selective_spec(const std::string& family = "llama") {
     return spec;
 }
 
-/// Returns the units of gated linear units, and checks that each gradient with the output writes it over its
-/// input, and that products for gradients of weights then read it.
+/// Returns the units of gated linear units.
+///
+/// Checks that each gradient with the output writes it over its input, and that products for gradients of
+/// weights then read it.
 Found glus(const spec::RunSpec& spec, int rank = 0) {
     const ModelLayout model{spec, rank};
     const auto program = build_program(spec, model, Variant::train);
@@ -79,7 +81,7 @@ TEST(FuseGluPass, RecomputesTheOutputInTheGradient) {
     }
 }
 
-/// Only inputs that are made again for the gradient alone are overwritten: saved ones may leave the device.
+/// Only inputs that are made again are overwritten: saved ones may leave the device.
 TEST(FuseGluPass, WritesTheGradientOverRecomputedInputs) {
     for (const auto kind : {RecomputeKind::selective, RecomputeKind::full}) {
         auto spec = selective_spec();
