@@ -5,20 +5,20 @@
 
 namespace ziggurat::schedule {
 
-/// True if a gradient of SwiGLU or GEGLU can compute for `reader` what `reader` reads of the output: it is a
-/// whole product for the gradient of a weight, and not in a slot Pass::backward_weight.
+/// True if `reader` can read an output that a gradient has computed again.
+///
+/// It is then a whole product for the gradient of a weight, and not in a slot Pass::backward_weight.
 bool can_follow_glu_gradient(const Op& reader);
 
-/// Makes the gradient of SwiGLU or GEGLU compute their output again, if only products for gradients of
-/// weights need it.
+/// Makes the gradient of SwiGLU or GEGLU compute their output again.
 ///
-/// The gradient reads the inputs of the unit anyway, so recomputation reads nothing more. The clone of the
+/// The gradient reads the inputs of the unit anyway, so this recomputation only adds a write. The clone of the
 /// forward op is removed. The gradient writes the output over the gradient that it reads (Role::activated),
-/// and the products that read the output follow it. If the inputs are also recomputed, it writes their gradient
-/// over them.
+/// and the products that read the output follow it. If the inputs are recomputed too, their gradient
+/// overwrites them.
 ///
-/// Not fused: units whose output is also read by clones (recompute.every), tiled products, products in a
-/// slot Pass::backward_weight, and blocks of grids.
+/// Not fused: units whose output clones read (recompute.every), tiled products, products in a slot
+/// Pass::backward_weight, and blocks of grids.
 ///
 /// Numerics: the bits are those of separate ops.
 ///

@@ -1,4 +1,4 @@
-/// Steps of sums whose vectors are longer than the scratch: computed here for all members, without NCCL.
+/// Steps of sums of vectors that are longer than the scratch, for all members, without NCCL.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -81,7 +81,7 @@ TEST(NcclSteps, SumsBlocksThatAreLongerThanTheScratchInPieces) {
     EXPECT_EQ(members[0].steps.size(), 12U);
     EXPECT_EQ(members[1].steps.size(), 7U);
     EXPECT_EQ(members[2].steps.size(), 9U);
-    // Members without a sum in a round go on to its messages.
+    // A member without a sum in a round has only its messages.
     for (auto& member : members) {
         std::vector<NcclStep> rounds;
         for (auto& step : member.steps) {
