@@ -19,9 +19,10 @@ namespace ziggurat::kernels {
 template <class T>
 void swiglu_forward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> y);
 
-/// Computes dx from dy in one pass, and again y of swiglu_forward, with the same bits, unless `y` is empty.
+/// Computes dx from dy in one pass, and y of swiglu_forward again, unless `y` is empty.
 ///
 /// Shapes:  x, dx [rows, 2 * width]; dy [rows, width]; y [rows, width] or empty
+/// Numerics: in float; y has the bits of forward
 /// Aliasing: dx may be x, and y may be dy; nothing else may overlap
 /// Errors:  Error{internal} if shapes disagree
 template <class T>

@@ -172,8 +172,8 @@ TEST_F(SystemDecks, HalfAMillionTokensInTilesFitOneDevice) {
     };
     expect_to_need(at({}), at({"tiers.home.activations=device"}), spec::Tier::device);
     const std::string longer_model = "model.max_seq=640k", longer_data = "data.seq=640k";
-    expect_to_need(at({longer_model, longer_data}),
-                   at({longer_model, longer_data, "tiers.sequence_tiles=1"}), spec::Tier::device);
+    expect_to_need(at({longer_model, longer_data}), at({longer_model, longer_data, "tiers.sequence_tiles=1"}),
+                   spec::Tier::device);
 }
 
 TEST_F(SystemDecks, EighteenBillionByChunksFitEightDevicesWithASmallHost) {

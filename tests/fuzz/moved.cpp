@@ -150,6 +150,10 @@ std::map<std::string, FoundFate> fates_in(const schedule::Program& program) {
             if (written.name.ends_with(" away")) {
                 found[activation_in(written)].waits_in.insert(written.tier);
             }
+            // A gradient that computes the output again writes it over the gradient `d layers.0.mlp.active`.
+            if (is_backward && operand.role == schedule::Role::activated) {
+                found[written.name.substr(std::string_view{"d "}.size())].is_computed_again = true;
+            }
         }
     }
     return found;

@@ -12,10 +12,10 @@ bool can_follow_glu_gradient(const Op& reader);
 
 /// Makes the gradient of SwiGLU or GEGLU compute their output again.
 ///
-/// The gradient reads the inputs of the unit anyway, so this recomputation only adds a write. The clone of the
-/// forward op is removed. The gradient writes the output over the gradient that it reads (Role::activated),
-/// and the products that read the output follow it. If the inputs are recomputed too, their gradient
-/// overwrites them.
+/// The gradient reads the inputs of the unit anyway, so this recomputation only adds a write. The clone of
+/// the forward op is removed. The gradient writes the output over the gradient that it reads
+/// (Role::activated), and the products that read the output follow it. If the inputs are recomputed too,
+/// their gradient overwrites them.
 ///
 /// Not fused: units whose output clones read (recompute.every), tiled products, products in a slot
 /// Pass::backward_weight, and blocks of grids.
