@@ -174,7 +174,7 @@ class LayerReader {
         }
         return std::ranges::all_of(readers_.at(op.writes.front().buffer), [&](std::size_t reader) {
             const auto& product = program_.ops[reader];
-            return !is_backward(product) || schedule::can_follow_glu_gradient(product);
+            return !is_backward(product) || schedule::can_follow_glu_gradient(product, model_);
         });
     }
 

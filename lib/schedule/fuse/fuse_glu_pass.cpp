@@ -74,7 +74,7 @@ class GluFusion {
     /// True if `op` can follow the gradient at `end`: ops between them neither write what it reads nor use
     /// what it writes.
     bool may_follow(const Op& op, OpId at, OpId end) const {
-        if (!can_follow_glu_gradient(op)) {
+        if (!can_follow_glu_gradient(op, model_) || at > end) {
             return false;
         }
         const auto users_between = [&](const Operand& operand) {
@@ -118,10 +118,8 @@ class GluFusion {
             for (auto& operand : program_.ops[reader].reads) {
                 operand.buffer = operand.buffer == active ? written.buffer : operand.buffer;
             }
-            if (reader < gradient) {
-                removed_.insert(reader);
-                followers_[gradient].push_back(reader);
-            }
+            removed_.insert(reader);
+            followers_[gradient].push_back(reader);
         }
         write_over_input(gradient);
     }
@@ -176,9 +174,10 @@ class GluFusion {
 
 }  // namespace
 
-bool can_follow_glu_gradient(const Op& reader) {
+bool can_follow_glu_gradient(const Op& reader, const ModelLayout& model) {
     return reader.kind == OpKind::compute && reader.direction == Direction::backward_weight &&
-           !reader.is_deferred && reader.segment < 0 && reader.column_end == 0;
+           !reader.is_deferred && reader.segment < 0 && reader.column_end == 0 &&
+           !model.table.units[reader.unit].phases[reader.phase].is_of_grid;
 }
 
 void fuse_glu_pass(ProgramBuilder& draft, const ModelLayout& model) {

@@ -8,7 +8,7 @@ namespace ziggurat::schedule {
 /// True if `reader` can read an output that a gradient has computed again.
 ///
 /// It is then a whole product for the gradient of a weight, and not in a slot Pass::backward_weight.
-bool can_follow_glu_gradient(const Op& reader);
+bool can_follow_glu_gradient(const Op& reader, const ModelLayout& model);
 
 /// Makes the gradient of SwiGLU or GEGLU compute their output again.
 ///
