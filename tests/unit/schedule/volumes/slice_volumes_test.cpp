@@ -63,7 +63,26 @@ TEST(SliceVolumes, AreThoseOfTensorRanksAndTheGathersForBackward) {
     EXPECT_EQ(with - without, 2 * 3 * 2 * whole * 3 / 4);
 }
 
-void expect_formula_of_programs(const spec::RunSpec& spec, std::int64_t seed) {
+TEST(SliceVolumes, OfSequenceAreWhatProgramsSend) {
+    int looked_at = 0;
+    const auto count = test::count_from_environment("ZIGGURAT_SPECS", 200);
+    for (std::int64_t seed = 1; seed <= count; ++seed) {
+        auto spec = test::random_spec(static_cast<std::uint64_t>(seed), {.context = false});
+        if (spec.parallel.tensor == 1) {
+            continue;
+        }
+        spec.parallel.sequence = true;
+        spec.recompute.split = false;
+        ++looked_at;
+        for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
+            ASSERT_EQ(sent_over_tensor(spec, rank), tensor_bytes_by_formula(spec, ModelLayout{spec, rank}))
+                << "rank " << rank << ", seed " << seed << ": " << test::described(spec);
+        }
+    }
+    EXPECT_GT(looked_at, count / 8);
+}
+
+void expect_cut_activations_are_sent(const spec::RunSpec& spec, std::int64_t seed) {
     for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
         const ModelLayout model{spec, rank};
         // A piece that the ranks do not divide evenly is rounded by itself.
@@ -78,22 +97,6 @@ void expect_formula_of_programs(const spec::RunSpec& spec, std::int64_t seed) {
     }
 }
 
-TEST(SliceVolumes, OfSequenceAreWhatProgramsSend) {
-    int looked_at = 0;
-    const auto count = test::count_from_environment("ZIGGURAT_SPECS", 200);
-    for (std::int64_t seed = 1; seed <= count; ++seed) {
-        auto spec = test::random_spec(static_cast<std::uint64_t>(seed), {.context = false});
-        if (spec.parallel.tensor == 1) {
-            continue;
-        }
-        spec.parallel.sequence = true;
-        spec.recompute.split = false;
-        ++looked_at;
-        expect_formula_of_programs(spec, seed);
-    }
-    EXPECT_GT(looked_at, count / 8);
-}
-
 TEST(SliceVolumes, OfCutActivationsAreWhatProgramsSend) {
     int looked_at = 0;
     int without_flush = 0;
@@ -106,10 +109,10 @@ TEST(SliceVolumes, OfCutActivationsAreWhatProgramsSend) {
         spec.parallel.sequence = false;
         spec.recompute.split = true;
         ++looked_at;
-        expect_formula_of_programs(spec, seed);
+        expect_cut_activations_are_sent(spec, seed);
         if (spec.parallel.stages > 1 && !spec.data.has_pairs) {
             ++without_flush;
-            expect_formula_of_programs(test::without_flush(spec), seed);
+            expect_cut_activations_are_sent(test::without_flush(spec), seed);
         }
     }
     EXPECT_GT(looked_at, count / 8);
