@@ -81,7 +81,9 @@ UnpinnedCopies::~UnpinnedCopies() {
 }
 
 void UnpinnedCopies::into_gpu(cudaStream_t stream, std::byte* to, const std::byte* from, std::int64_t bytes) {
-    begin_after(stream);
+    for (const auto& half : halves_) {
+        record(half.is_emptied, stream);  // by earlier work of the stream, which may also write `from`
+    }
     in_pieces(halves_, bytes, [&](const Half& half, std::int64_t offset, std::size_t piece) {
         wait(moving_, half.is_emptied);
         move(half.data, from + offset, piece);
@@ -93,7 +95,6 @@ void UnpinnedCopies::into_gpu(cudaStream_t stream, std::byte* to, const std::byt
 }
 
 void UnpinnedCopies::from_gpu(cudaStream_t stream, std::byte* to, const std::byte* from, std::int64_t bytes) {
-    begin_after(stream);
     in_pieces(halves_, bytes, [&](const Half& half, std::int64_t offset, std::size_t piece) {
         wait(stream, half.is_emptied);
         copy_async(half.data, from + offset, piece, stream);
@@ -104,14 +105,6 @@ void UnpinnedCopies::from_gpu(cudaStream_t stream, std::byte* to, const std::byt
     });
     for (const auto& half : halves_) {
         wait(stream, half.is_emptied);
-    }
-}
-
-/// Orders the moves of a copy after the work that `stream` has, and with it after earlier copies.
-void UnpinnedCopies::begin_after(cudaStream_t stream) {
-    for (const auto& half : halves_) {
-        record(half.is_emptied, stream);
-        wait(moving_, half.is_emptied);
     }
 }
 

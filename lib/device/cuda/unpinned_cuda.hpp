@@ -63,7 +63,6 @@ class UnpinnedCopies {
         std::byte* data = nullptr;
         cudaEvent_t is_filled = nullptr, is_emptied = nullptr;
     };
-    void begin_after(cudaStream_t stream);
     void move(std::byte* to, const std::byte* from, std::size_t bytes);
     static void carry_out(void* move);
 

@@ -167,15 +167,11 @@ class LayerReader {
 
     /// True if fuse_glu_pass makes the recomputation of `op` a part of its gradient.
     bool is_recomputed_by_gradient(const Op& op) const {
-        const auto kind = op.phase < 0 ? layout::PhaseKind::linear
-                                       : model_.table.units[op.unit].phases[index(op.phase)].kind;
-        if (kind != layout::PhaseKind::swiglu && kind != layout::PhaseKind::geglu) {
-            return false;
-        }
-        return std::ranges::all_of(readers_.at(op.writes.front().buffer), [&](std::size_t reader) {
-            const auto& product = program_.ops[reader];
-            return !is_backward(product) || schedule::can_follow_glu_gradient(product, model_);
-        });
+        return schedule::is_glu(op, model_) &&
+               std::ranges::all_of(readers_.at(op.writes.front().buffer), [&](std::size_t reader) {
+                   const auto& product = program_.ops[reader];
+                   return !is_backward(product) || schedule::can_follow_glu_gradient(product, model_);
+               });
     }
 
     /// Returns the seconds of a recomputation: a gradient that makes it only writes the output in addition.

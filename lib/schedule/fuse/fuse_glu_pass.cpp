@@ -39,7 +39,7 @@ class GluFusion {
         for (OpId at{0}; at < std::ssize(program_.ops); ++at) {
             const auto& op = program_.ops[at];
             const Pass pass{op.unit, op.phase, op.microbatch};
-            if (!is_glu(op)) {
+            if (!is_glu(op, model_)) {
                 continue;
             }
             if (op.direction == Direction::recompute) {
@@ -61,14 +61,6 @@ class GluFusion {
                 }
             }
         }
-    }
-
-    bool is_glu(const Op& op) const {
-        if (op.kind != OpKind::compute || op.phase < 0) {
-            return false;
-        }
-        const auto kind = model_.table.units[op.unit].phases[op.phase].kind;
-        return kind == PhaseKind::swiglu || kind == PhaseKind::geglu;
     }
 
     /// True if `op` can follow the gradient at `end`: ops between them neither write what it reads nor use
@@ -173,6 +165,14 @@ class GluFusion {
 };
 
 }  // namespace
+
+bool is_glu(const Op& op, const ModelLayout& model) {
+    if (op.kind != OpKind::compute || op.phase < 0) {
+        return false;
+    }
+    const auto kind = model.table.units[op.unit].phases[op.phase].kind;
+    return kind == PhaseKind::swiglu || kind == PhaseKind::geglu;
+}
 
 bool can_follow_glu_gradient(const Op& reader, const ModelLayout& model) {
     return reader.kind == OpKind::compute && reader.direction == Direction::backward_weight &&

@@ -5,6 +5,9 @@
 
 namespace ziggurat::schedule {
 
+/// True if `op` computes SwiGLU or GEGLU, or their gradient.
+bool is_glu(const Op& op, const ModelLayout& model);
+
 /// True if `reader` can read an output that a gradient has computed again.
 ///
 /// It is then a whole product for the gradient of a weight, and not in a slot Pass::backward_weight.

@@ -3,7 +3,7 @@
 
 #include <cstring>
 #include <map>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "comm/fold.hpp"
