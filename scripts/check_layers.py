@@ -44,8 +44,8 @@ LIBRARIES_OF = [
     ("libaio", r"storage/.*"),
     ("oniguruma", r"data/(tokenizer|unicode)/.*"),
     ("zlib\\.h|zstd\\.h", r"data/text/.*"),
-    ("cuda|cublas", r"(kernels|device)/cuda/\w+_cuda\.(cu|cpp|hpp)"),
-    ("cudnn", r"kernels/cuda/\w+_cuda\.(cpp|hpp)"),
+    ("cuda|cublas", r"(kernels|device)/cuda/(\w+/)?\w+_cuda\.(cu|cpp|hpp)"),
+    ("cudnn", r"kernels/cuda/cudnn/\w+_cuda\.(cpp|hpp)"),
     ("nccl", r"comm/nccl/\w+_cuda\.(cu|hpp)"),
 ]
 

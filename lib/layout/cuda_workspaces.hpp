@@ -83,6 +83,12 @@ class CudaWorkspaces final : public Workspaces {
     ///
     /// Source: cuBLAS 13.0, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: a multiple of 8
     static constexpr bool fuses_gelu(std::int64_t columns) { return columns % 8 == 0; }
+    /// True if cuDNN computes dy[rows, out] w[out, width] and the gradient of a gated unit in one kernel.
+    ///
+    /// Source: tests/cuda/cudnn_test.cpp with cuDNN 9: matrices are aligned to 16 bytes
+    static constexpr bool fuses_glu(std::int64_t width, std::int64_t out) {
+        return width % 8 == 0 && out % 8 == 0;
+    }
 
     std::int64_t linear(std::int64_t rows, std::int64_t in, std::int64_t out) const override;
     std::int64_t packed_linear(std::int64_t rows, std::int64_t in, std::int64_t out) const override;

@@ -1,6 +1,6 @@
 /// The pointwise functions between the products of a layer's feed-forward part.
 #include "kernels/gelu.hpp"
-#include "kernels/swiglu.hpp"
+#include "kernels/glu/swiglu.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 

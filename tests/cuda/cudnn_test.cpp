@@ -12,7 +12,7 @@
 
 #include "deck/load.hpp"
 #include "deck/machine/machine.hpp"
-#include "kernels/cuda/attention_cudnn_cuda.hpp"
+#include "kernels/cuda/cudnn/attention_cudnn_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
 
 namespace ziggurat::kernels::cuda {

@@ -1,5 +1,7 @@
 #include "device/cuda/queue_cuda.hpp"
 
+#include <utility>
+
 #include "device/cuda/error_cuda.hpp"
 
 namespace ziggurat::device::cuda {
@@ -99,6 +101,12 @@ class Loading {
 
 bool is_loading() noexcept {
     return is_loading_now;
+}
+
+StartedLaunches::StartedLaunches() noexcept : was_loading_{std::exchange(is_loading_now, false)} {}
+
+StartedLaunches::~StartedLaunches() {
+    is_loading_now = was_loading_;
 }
 
 void CudaQueue::load(const std::function<void()>& work) {

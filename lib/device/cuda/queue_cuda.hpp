@@ -55,6 +55,19 @@ cudaStream_t handle_of(const Stream& stream);
 ///
 /// Launches then load their kernels but do not start them.
 bool is_loading() noexcept;
+
+/// Starts the launches of the calling thread during its lifetime, also in Stream::load().
+class StartedLaunches {
+  public:
+    StartedLaunches() noexcept;
+    ~StartedLaunches();
+    StartedLaunches(const StartedLaunches&) = delete;
+    StartedLaunches& operator=(const StartedLaunches&) = delete;
+
+  private:
+    bool was_loading_;
+};
+
 /// Returns the library handles for the GPU of `stream`. \pre it is a stream of a GPU
 Libraries& libraries_of(const Stream& stream);
 

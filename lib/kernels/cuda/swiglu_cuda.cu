@@ -1,8 +1,10 @@
+#include "kernels/cuda/swiglu_cuda.hpp"
+
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/row_packs_cuda.hpp"
 #include "kernels/element/gelu_element.hpp"
 #include "kernels/element/swiglu_element.hpp"
-#include "kernels/swiglu.hpp"
+#include "kernels/glu/swiglu.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -30,7 +32,14 @@ __global__ void __launch_bounds__(256)
 
 template <class Form, bool has_y, class T>
 __global__ void __launch_bounds__(256)
-    backward(std::int64_t rows, std::int64_t width, bool is_aligned, const T* x, const T* dy, T* dx, T* y) {
+    backward(std::int64_t rows,
+             std::int64_t width,
+             std::int64_t dy_width,
+             bool is_aligned,
+             const T* x,
+             const T* dy,
+             T* dx,
+             T* y) {
     const auto part = row_pack(width);
     if (part.row >= rows) {
         return;
@@ -39,7 +48,7 @@ __global__ void __launch_bounds__(256)
     float gate[pack], up[pack], d[pack];
     load_some(x + at, part.count, is_aligned, gate);
     load_some(x + at + width, part.count, is_aligned, up);
-    load_some(dy + part.row * width + part.begin, part.count, is_aligned, d);
+    load_some(dy + part.row * dy_width + part.begin, part.count, is_aligned, d);
     float d_gate[pack];
 #pragma unroll
     for (int i = 0; i < pack; ++i) {
@@ -77,10 +86,11 @@ void launch_backward(const device::Stream& stream,
                      TensorRef<T, 2> dx,
                      TensorRef<T, 2> y) {
     const auto rows = dy.extent(0);
-    const auto width = dy.extent(1);
+    const auto width = x.extent(1) / 2;
     const auto kernel = y.empty() ? backward<Form, false, T> : backward<Form, true, T>;
     launch_grid(stream, name, a_thread_each_pack(rows, width), kernel, rows, width,
-                are_rows_aligned(width, x.data, dy.data, dx.data, y.data), x.data, dy.data, dx.data, y.data);
+                dy.extent(1), are_rows_aligned(width, x.data, dy.data, dx.data, y.data), x.data, dy.data,
+                dx.data, y.data);
 }
 
 }  // namespace
@@ -112,6 +122,9 @@ void geglu_backward(const device::Stream& stream,
                     TensorRef<T, 2> y) {
     launch_backward<TanhGelu>(stream, "geglu_backward", x, dy, dx, y);
 }
+
+template decltype(swiglu_backward<tensor::bfloat16>) swiglu_backward<tensor::bfloat16>;
+template decltype(geglu_backward<tensor::bfloat16>) geglu_backward<tensor::bfloat16>;
 
 ZG_REGISTER_CUDA_KERNEL(swiglu_forward<float>);
 ZG_REGISTER_CUDA_KERNEL(swiglu_forward<tensor::bfloat16>);

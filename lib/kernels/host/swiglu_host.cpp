@@ -2,7 +2,7 @@
 #include "kernels/element/swiglu_element.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
 #include "kernels/host/rows_host.hpp"
-#include "kernels/swiglu.hpp"
+#include "kernels/glu/swiglu.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -53,11 +53,12 @@ void glu_gradient_rows(const char* name,
                        TensorRef<const T, 2> dy,
                        TensorRef<T, 2> dx,
                        TensorRef<T, 2> y) {
+    const auto width = x.extent(1) / 2;
     for_rows(name, dy.extent(0), [=](std::int64_t row) {
         if (y.empty()) {
-            glu_gradient_row<Form, false, T>(x.row(row), dy.row(row), dx.row(row), nullptr, dy.extent(1));
+            glu_gradient_row<Form, false, T>(x.row(row), dy.row(row), dx.row(row), nullptr, width);
         } else {
-            glu_gradient_row<Form, true>(x.row(row), dy.row(row), dx.row(row), y.row(row), dy.extent(1));
+            glu_gradient_row<Form, true>(x.row(row), dy.row(row), dx.row(row), y.row(row), width);
         }
     });
 }

@@ -1,11 +1,11 @@
-/// Stand-in for lib/kernels/cuda/attention_cudnn_cuda.cpp on emulated GPUs.
+/// Stand-in for lib/kernels/cuda/cudnn/attention_cudnn_cuda.cpp on emulated GPUs.
 ///
 /// It is the same class with passes as plain loops. It supports the shapes that the plan assigns to cuDNN,
 /// and saves the natural logarithm, so a mix of a pass of cuDNN and one of Ziggurat's own kernels gives
 /// wrong results. With AttentionShape::any_order, backward adds queries in descending order, so that bits
 /// differ. It checks and overwrites its workspace. With ZIGGURAT_EMULATED_CUDA_CUDNN=0 the library is
 /// missing.
-#include "kernels/cuda/attention_cudnn_cuda.hpp"
+#include "kernels/cuda/cudnn/attention_cudnn_cuda.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -195,10 +195,12 @@ void CudnnAttention::backward(const device::Stream& stream,
         calls, reinterpret_cast<const void*>(&add_gradients));
 }
 
-AttentionLibrary cudnn_library() {
-    return has_library()
-               ? AttentionLibrary{.name = "emulated cuDNN"}
-               : AttentionLibrary{.unusable_reason = "ZIGGURAT_EMULATED_CUDA_CUDNN=0: there is no cuDNN"};
+const AttentionLibrary& cudnn_library() {
+    static const AttentionLibrary found =
+        has_library()
+            ? AttentionLibrary{.name = "emulated cuDNN"}
+            : AttentionLibrary{.unusable_reason = "ZIGGURAT_EMULATED_CUDA_CUDNN=0: there is no cuDNN"};
+    return found;
 }
 
 }  // namespace ziggurat::kernels::cuda

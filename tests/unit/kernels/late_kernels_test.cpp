@@ -36,7 +36,7 @@
 #include "kernels/preference.hpp"
 #include "kernels/residual.hpp"
 #include "kernels/rope.hpp"
-#include "kernels/swiglu.hpp"
+#include "kernels/glu/swiglu.hpp"
 #include "layout/cache/kv_cache.hpp"
 #include "tests/unit/kernels/late_operands.hpp"
 

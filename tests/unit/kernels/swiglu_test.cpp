@@ -1,4 +1,4 @@
-#include "kernels/swiglu.hpp"
+#include "kernels/glu/swiglu.hpp"
 
 #include <gtest/gtest.h>
 
@@ -60,6 +60,25 @@ TYPED_TEST(Swiglu, BackwardMayWriteOverItsInput) {
     swiglu_backward<TypeParam>(test_stream(), matrix(x, 5, 74), matrix(dy, 5, 37), matrix(x, 5, 74));
 
     EXPECT_TRUE(same_bits(x, dx));
+}
+
+TYPED_TEST(Swiglu, BackwardMayReadItsGradientInTheGates) {
+    for (const auto [rows, width] : odd_extents) {
+        auto x = normal_values<TypeParam>(rows * 2 * width, 1, 3);
+        auto dy = normal_values<TypeParam>(rows * width, 2);
+        std::vector<TypeParam> dx(x.size()), in_gates(x.size());
+        for (std::int64_t row = 0; row < rows; ++row) {
+            std::copy_n(dy.begin() + row * width, width, in_gates.begin() + row * 2 * width);
+        }
+        const auto gradient = matrix(in_gates, rows, 2 * width);
+        swiglu_backward<TypeParam>(test_stream(), matrix(x, rows, 2 * width), matrix(dy, rows, width),
+                                   matrix(dx, rows, 2 * width));
+        swiglu_backward<TypeParam>(test_stream(), matrix(x, rows, 2 * width), gradient, gradient);
+        EXPECT_TRUE(same_bits(in_gates, dx));
+        EXPECT_THROW(swiglu_backward<TypeParam>(test_stream(), matrix(x, rows, 2 * width), gradient,
+                                                matrix(dx, rows, 2 * width)),
+                     Error);
+    }
 }
 
 /// Backward over its inputs, with the output, has the bits of forward and of plain backward.

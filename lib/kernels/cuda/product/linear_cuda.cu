@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "device/cuda/queue_cuda.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
-#include "kernels/cuda/product_cuda.hpp"
+#include "kernels/cuda/product/product_cuda.hpp"
 #include "kernels/linear_products.hpp"
 #include "layout/cuda_workspaces.hpp"
 #include "tensor/bfloat16.hpp"

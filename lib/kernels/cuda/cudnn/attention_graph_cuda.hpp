@@ -1,27 +1,14 @@
 /// Graphs of attention's passes for cuDNN's frontend; only attention_cudnn_cuda.cpp includes it.
 #pragma once
 
-#include <cudnn.h>
-#include <cudnn_frontend.h>
-
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string>
 
 #include "kernels/attention.hpp"
+#include "kernels/cuda/cudnn/cudnn_graph_cuda.hpp"
 
 namespace ziggurat::kernels::cuda {
-
-namespace fe = cudnn_frontend;
-using fe::graph::Graph;
-
-/// Target of a graph: a present GPU, by its handle, or a described GPU.
-struct Target {
-    cudnnHandle_t handle = nullptr;
-    std::shared_ptr<const fe::DeviceProperties> properties = {};
-    int capability = 0;
-};
 
 /// Describes a forward or backward pass whose tensors have the layout of attention.hpp.
 ///
@@ -31,16 +18,8 @@ class PassGraph {
     PassGraph(const AttentionShape& part, const AttentionShape& whole, const Target& target)
         : part_{part},
           qkv_row_{(whole.heads + 2 * whole.kv_heads) * whole.head_dim},
-          out_row_{whole.heads * whole.head_dim} {
-        if (target.properties != nullptr) {
-            graph_->set_device_properties(target.properties);
-        }
-        // Must be set before nodes are added, because nodes copy it.
-        graph_->set_io_data_type(fe::DataType_t::BFLOAT16)
-            .set_intermediate_data_type(fe::DataType_t::FLOAT)
-            .set_compute_data_type(fe::DataType_t::FLOAT)
-            .set_sm_version(target.capability);
-    }
+          out_row_{whole.heads * whole.head_dim},
+          graph_{make_graph(target)} {}
 
     std::shared_ptr<Graph> forward() {
         auto attributes = common(fe::graph::SDPA_attributes{});
@@ -94,46 +73,11 @@ class PassGraph {
             .set_dim({part_.batch, part_.heads, part_.seq, 1})
             .set_stride({part_.heads * part_.seq, part_.seq, 1, 1});
     }
-    static void put(const std::shared_ptr<fe::graph::Tensor_attributes>& result,
-                    const fe::graph::Tensor_attributes& as) {
-        result->set_output(true).set_uid(as.get_uid()).set_dim(as.get_dim()).set_stride(as.get_stride());
-    }
 
     AttentionShape part_;
     std::int64_t qkv_row_, out_row_;
-    std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
+    std::shared_ptr<Graph> graph_;
 };
-
-/// Calls `ask` and returns the error message of cuDNN or its frontend; empty on success.
-template <class Ask>
-std::string refusal(const Ask& ask) {
-    try {
-        const fe::error_t status = ask();
-        return status.is_bad() ? status.err_msg : "";
-    } catch (const std::exception& error) {
-        return error.what();
-    }
-}
-
-/// Chooses how to compute a pass.
-///
-/// \param any_order  also engines whose sums have no fixed order
-/// Returns an error message if no engine supports it; empty on success.
-inline std::string choose(Graph& graph, const Target& target, bool any_order) {
-    return refusal([&] {
-        auto status = graph.validate();
-        if (status.is_good()) {
-            status = graph.build_operation_graph(target.handle);
-        }
-        if (status.is_good()) {
-            status = graph.create_execution_plans({fe::HeurMode_t::A});
-        }
-        if (!any_order) {
-            graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
-        }
-        return status.is_good() ? graph.check_support() : status;
-    });
-}
 
 /// Compiles a chosen pass and writes its workspace to `bytes`.
 ///

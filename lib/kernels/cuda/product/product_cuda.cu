@@ -1,4 +1,4 @@
-#include "kernels/cuda/product_cuda.hpp"
+#include "kernels/cuda/product/product_cuda.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -81,7 +81,7 @@ std::string text_of(const LtMatrix& matrix) {
 }
 
 std::int64_t alignment_of(const LtMatrix& matrix) {
-    return alignment_of_rows(matrix.columns, matrix.type == CUDA_R_16BF ? 2 : 4);
+    return alignment_of_rows(matrix.stride(), matrix.type == CUDA_R_16BF ? 2 : 4);
 }
 
 const char* text_of(cudaDataType_t type) {
@@ -100,54 +100,6 @@ const char* text_of(Epilogue epilogue) {
             return ", with the gradient of GELU";
     }
     throw Error{ErrorKind::internal, "no Epilogue"};
-}
-
-/// Time that one measurement of an algorithm should take at least.
-constexpr float min_milliseconds = 0.5F;
-/// A faster algorithm replaces the library's first one if its time is below this fraction.
-constexpr float min_gain = 0.99F;
-
-/// An event of the current GPU that measures time.
-struct Event {
-    cudaEvent_t event = nullptr;
-
-    Event() { device::cuda::check(cudaEventCreateWithFlags(&event, cudaEventDefault), "create an event"); }
-    ~Event() { cudaEventDestroy(event); }
-    Event(const Event&) = delete;
-    Event& operator=(const Event&) = delete;
-};
-
-/// Fills a factor with multiples of 1/128 in [-1, 1) that have no pattern.
-///
-/// A GPU multiplies equal numbers faster than training data.
-template <class T>
-__global__ void __launch_bounds__(256) fill_sample(std::int64_t count, T* to) {
-    const auto i = thread_of_grid();
-    if (i < count) {
-        const auto mixed = (static_cast<std::uint32_t>(i) + 1) * 2654435761U;
-        tensor::store(to[i], static_cast<float>((mixed ^ mixed >> 15U) & 255U) / 128 - 1);
-    }
-}
-
-template <class T>
-void fill_sample_of(cudaStream_t stream, void* factor, std::int64_t count) {
-    const auto grid = a_thread_each(count);
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(grid.blocks));
-    config.blockDim = dim3(static_cast<unsigned>(grid.threads));
-    config.stream = stream;
-    device::cuda::check(cudaLaunchKernelEx(&config, fill_sample<T>, count, static_cast<T*>(factor)),
-                        "fill the factors of a product that is timed");
-}
-
-/// Fills a factor. In Stream::load() no memory holds data yet.
-void fill(cudaStream_t stream, const LtMatrix& factor, const void* address) {
-    void* const to = const_cast<void*>(address);
-    if (factor.type == CUDA_R_16BF) {
-        fill_sample_of<tensor::bfloat16>(stream, to, factor.rows * factor.columns);
-    } else {
-        fill_sample_of<float>(stream, to, factor.rows * factor.columns);
-    }
 }
 
 bool is_aligned(const void* address, std::int64_t alignment) {
@@ -177,29 +129,34 @@ void CublasLt::measure(ProductChoices known) {
     known_ = std::move(known);
 }
 
-void CublasLt::use_known(const std::string& product) {
-    const auto known = known_.find(product);
-    auto& algorithms = algorithms_.at(product);
-    if (known != known_.end() && known->second >= 0 && known->second < algorithms.num_found) {
-        algorithms.chosen = known->second;
-        algorithms.is_measured = true;
-    }
+int CublasLt::known(const std::string& product) const {
+    const auto found = known_.find(product);
+    return found == known_.end() ? -1 : found->second;
 }
 
 ProductChoices CublasLt::choices() const {
     ProductChoices made;
-    for (const auto& [product, algorithms] : algorithms_) {
-        if (algorithms.is_measured) {
-            made[product] = algorithms.chosen;
+    const auto add = [&](const std::string& product, const Choice& choice) {
+        if (choice.is_measured) {
+            made[product] = choice.chosen;
         }
+    };
+    for (const auto& [product, algorithms] : algorithms_) {
+        add(product, algorithms);
+    }
+    for (const auto& [product, choice] : glu_choices_) {
+        add(product, choice);
     }
     return made;
 }
 
 void CublasLt::choose(const ProductChoices& choices) {
     known_ = choices;
-    for (const auto& [product, algorithms] : algorithms_) {
-        use_known(product);
+    for (auto& [product, algorithms] : algorithms_) {
+        algorithms.use_known(known(product));
+    }
+    for (auto& [product, choice] : glu_choices_) {
+        choice.use_known(known(product));
     }
 }
 
@@ -210,7 +167,7 @@ LtProduct::Layout LtProduct::layout_of(const LtMatrix& matrix) {
     cublasLtMatrixLayout_t made = nullptr;
     check(
         cublas_lt().cublasLtMatrixLayoutCreate(&made, matrix.type, static_cast<std::uint64_t>(matrix.columns),
-                                               static_cast<std::uint64_t>(matrix.rows), matrix.columns),
+                                               static_cast<std::uint64_t>(matrix.rows), matrix.stride()),
         "describe a matrix");
     return {made, cublas_lt().cublasLtMatrixLayoutDestroy};
 }
@@ -265,7 +222,9 @@ void LtProduct::describe() {
 
 void LtProduct::find_algorithms(std::int64_t workspace_bytes) {
     const auto key = text_of(left_) + " " + text_of(right_) + ", " + text_of(left_.type) + " to " +
-                     text_of(result_.type) + text_of(epilogue_);
+                     text_of(result_.type) +
+                     (result_.row_stride > 0 ? " in rows of " + std::to_string(result_.row_stride) : "") +
+                     text_of(epilogue_);
     algorithms_ = &library_->algorithms_of(key);
     if (algorithms_->num_found > 0) {
         return;
@@ -297,7 +256,7 @@ void LtProduct::find_algorithms(std::int64_t workspace_bytes) {
     const auto is_usable = [](const auto& result) { return result.state == CUBLAS_STATUS_SUCCESS; };
     algorithms_->num_found = static_cast<int>(
         std::find_if_not(results.begin(), results.begin() + found, is_usable) - results.begin());
-    library_->use_known(key);
+    algorithms_->use_known(library_->known(key));
 }
 
 std::int64_t LtProduct::workspace_bytes() const noexcept {
@@ -318,36 +277,10 @@ void LtProduct::start(const Call& call, const cublasLtMatmulHeuristicResult_t& a
 }
 
 void LtProduct::select_fastest(const Call& call) const {
-    fill(call.stream, left_, call.left);
-    fill(call.stream, right_, call.right);
-    const Event begin, end;
-    const auto milliseconds = [&](const cublasLtMatmulHeuristicResult_t& algorithm, int calls) {
-        device::cuda::check(cudaEventRecord(begin.event, call.stream), "time a product");
-        for (int i = 0; i < calls; ++i) {
-            start(call, algorithm);
-        }
-        device::cuda::check(cudaEventRecord(end.event, call.stream), "time a product");
-        device::cuda::check(cudaEventSynchronize(end.event), "time a product");
-        float elapsed = 0;
-        device::cuda::check(cudaEventElapsedTime(&elapsed, begin.event, end.event), "time a product");
-        return elapsed / static_cast<float>(calls);
-    };
-    const auto found = algorithms_->found();
-    for (const auto& algorithm : found) {
-        milliseconds(algorithm, 1);  // loads its kernels
-    }
-    const float one_call = milliseconds(found.front(), 1);
-    const int calls = std::clamp(static_cast<int>(min_milliseconds / std::max(one_call, 0.001F)), 1, 50);
-    std::array<float, LtAlgorithms::max_found> best;
-    best.fill(std::numeric_limits<float>::max());
-    for (int round = 0; round < 3; ++round) {
-        for (std::size_t i = 0; i < found.size(); ++i) {
-            best[i] = std::min(best[i], milliseconds(found[i], calls));
-        }
-    }
-    const auto fastest = std::ranges::min_element(best);
-    algorithms_->chosen = *fastest < min_gain * best.front() ? static_cast<int>(fastest - best.begin()) : 0;
-    algorithms_->is_measured = true;
+    // In Stream::load() no memory holds data yet.
+    fill_sample(call.stream, left_.type, left_.rows * left_.columns, const_cast<void*>(call.left));
+    fill_sample(call.stream, right_.type, right_.rows * right_.columns, const_cast<void*>(call.right));
+    algorithms_->use_fastest(call.stream, [&](int i) { start(call, algorithms_->results[i]); });
 }
 
 void LtProduct::run(const device::Stream& stream,
@@ -385,7 +318,7 @@ void LtProduct::run(const device::Stream& stream,
                     .of_addend = has_addend || accumulate == Accumulate::yes ? 1.0F : 0.0F,
                     .result = result,
                     .workspace = workspace};
-    if (device::cuda::is_loading() && algorithms_->num_found > 1 && !algorithms_->is_measured) {
+    if (device::cuda::is_loading() && algorithms_->must_measure()) {
         select_fastest(call);
     }
     start(call, algorithms_->in_use());

@@ -1,7 +1,4 @@
-#include "kernels/cuda/attention_cudnn_cuda.hpp"
-
-#include <cuda_runtime.h>
-#include <dlfcn.h>
+#include "kernels/cuda/cudnn/attention_cudnn_cuda.hpp"
 
 #include <array>
 #include <map>
@@ -11,37 +8,13 @@
 #include "base/error.hpp"
 #include "device/cuda/error_cuda.hpp"
 #include "device/cuda/queue_cuda.hpp"
-#include "kernels/cuda/attention_graph_cuda.hpp"
+#include "kernels/cuda/cudnn/attention_graph_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
-
-// The frontend calls the library through this handle, which the application must define.
-void* cudnn_frontend::cudnn_dlhandle = nullptr;
 
 namespace ziggurat::kernels::cuda {
 namespace {
 
 using layout::CudaWorkspaces;
-
-/// Oldest version with deterministic backward for grouped heads in the frontend.
-constexpr std::size_t oldest_version = 90600;
-
-AttentionLibrary open_library() {
-    const auto file = "libcudnn.so." + std::to_string(CUDNN_MAJOR);
-    fe::cudnn_dlhandle = dlopen(file.c_str(), RTLD_NOW);
-    if (fe::cudnn_dlhandle == nullptr) {
-        return {.unusable_reason = file + " cannot be opened (" + dlerror() + ")"};
-    }
-    const auto version = fe::detail::get_backend_version();
-    const auto name = "cuDNN " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) +
-                      "." + std::to_string(version % 100);
-    return {.name = name, .unusable_reason = version < oldest_version ? name + " is older than 9.6" : ""};
-}
-
-/// Opens the library once per process, because the frontend's handle is global.
-const AttentionLibrary& library() {
-    static const AttentionLibrary opened = open_library();
-    return opened;
-}
 
 layout::AttentionSizes sizes_of(const AttentionShape& shape) {
     return {shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim, shape.any_order};
@@ -68,9 +41,9 @@ struct BothPasses {
         forward = PassGraph{shape, shape, target}.forward();
         backward = PassGraph{part, shape, target}.backward();
         auto& refusal_text = answer.refusal;
-        refusal_text = choose(*forward, target, false);
+        refusal_text = choose(*forward, target, {fe::HeurMode_t::A}, false);
         if (refusal_text.empty()) {
-            refusal_text = choose(*backward, target, shape.any_order);
+            refusal_text = choose(*backward, target, {fe::HeurMode_t::A}, shape.any_order);
         }
         if (compiles && refusal_text.empty()) {
             refusal_text = compile(*forward, answer.forward_bytes);
@@ -99,12 +72,8 @@ void run(Graph& graph, cudnnHandle_t handle, std::array<const void*, count> tens
     for (std::size_t i = 0; i < count; ++i) {
         addresses[i] = const_cast<void*>(tensors[i]);
     }
-    const auto refusal_text = graph.execute(handle, addresses.data(), static_cast<int>(count), workspace);
-    if (refusal_text.is_bad()) {
-        // Throws the error of CUDA if there is one, because it is more precise.
-        device::cuda::check(cudaGetLastError(), "compute attention");
-        throw Error{ErrorKind::internal, "cannot compute attention (cuDNN: " + refusal_text.err_msg + ")."};
-    }
+    check_run(graph.execute(handle, addresses.data(), static_cast<int>(count), workspace),
+              "compute attention");
 }
 
 }  // namespace
@@ -116,43 +85,15 @@ struct CudnnAttention::Plan : BothPasses {
 };
 
 struct CudnnAttention::Gpu {
-    ~Gpu() { fe::detail::destroy_handle(handle); }
-
-    void use(cudaStream_t stream) {
-        if (!has_stream || stream != of_handle) {
-            const auto status = fe::detail::set_stream(handle, stream);
-            ZG_EXPECTS(status == CUDNN_STATUS_SUCCESS);
-            of_handle = stream;
-            has_stream = true;
-        }
-    }
-
-    cudnnHandle_t handle = nullptr;
-    int capability = 0;
-    bool has_stream = false;
-    cudaStream_t of_handle = nullptr;
+    CudnnHandle handle;
     /// By the sizes of a call, its order of sums and the scale of its scores, which a graph contains.
-    std::map<std::pair<std::array<std::int64_t, 6>, float>, std::unique_ptr<Plan>> plans = {};
+    std::map<std::pair<std::array<std::int64_t, 6>, float>, std::unique_ptr<Plan>> plans;
 };
 
 CudnnAttention::CudnnAttention() {
-    if (!library().unusable_reason.empty()) {
-        return;
+    if (cudnn_library().unusable_reason.empty()) {
+        gpu_ = std::make_unique<Gpu>();
     }
-    auto gpu = std::make_unique<Gpu>();
-    int device = 0, major = 0, minor = 0;
-    device::cuda::check(cudaGetDevice(&device), "find the GPU of attention");
-    device::cuda::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-                        "query the properties of a GPU");
-    device::cuda::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
-                        "query the properties of a GPU");
-    gpu->capability = 10 * major + minor;
-    const auto status = fe::detail::create_handle(&gpu->handle);
-    if (status != CUDNN_STATUS_SUCCESS) {
-        throw Error{ErrorKind::resource,
-                    std::string{"cannot start cuDNN ("} + fe::detail::get_error_string(status) + ")."};
-    }
-    gpu_ = std::move(gpu);
 }
 
 CudnnAttention::~CudnnAttention() = default;
@@ -165,8 +106,7 @@ const CudnnAttention::Plan* CudnnAttention::plan_of(const AttentionShape& shape)
                                             shape.kv_heads, shape.head_dim, shape.any_order ? 1 : 0};
     auto& plan = gpu_->plans[{sizes, shape.score_scale()}];
     if (plan == nullptr) {
-        plan = std::make_unique<Plan>(shape, Target{.handle = gpu_->handle, .capability = gpu_->capability},
-                                      true);
+        plan = std::make_unique<Plan>(shape, gpu_->handle.target(), true);
         const auto& answer = plan->answer;
         plan->is_usable = answer.refusal.empty() &&
                           answer.forward_bytes <= CudaWorkspaces::attention_forward_bytes &&
@@ -190,10 +130,9 @@ void CudnnAttention::forward(const device::Stream& stream,
     if (device::cuda::is_loading() && std::exchange(plan->is_forward_loaded, true)) {
         return;
     }
-    gpu_->use(device::cuda::handle_of(stream));
     const auto* k = qkv + shape.heads * shape.head_dim;
     const auto* v = k + shape.kv_heads * shape.head_dim;
-    run<5>(*plan->forward, gpu_->handle, {qkv, k, v, out, lse},
+    run<5>(*plan->forward, gpu_->handle.on(stream), {qkv, k, v, out, lse},
            aligned(workspace, plan->answer.forward_bytes));
 }
 
@@ -210,7 +149,7 @@ void CudnnAttention::backward(const device::Stream& stream,
     if (device::cuda::is_loading() && std::exchange(plan->is_backward_loaded, true)) {
         return;
     }
-    gpu_->use(device::cuda::handle_of(stream));
+    auto* const handle = gpu_->handle.on(stream);
     auto* const scratch = aligned(workspace, plan->answer.backward_bytes);
     const auto& part = plan->part;
     const auto group = shape.heads / shape.kv_heads;
@@ -221,7 +160,7 @@ void CudnnAttention::backward(const device::Stream& stream,
             const auto k_at = b * shape.seq * qkv_row + (shape.heads + h) * shape.head_dim;
             const auto v_at = k_at + shape.kv_heads * shape.head_dim;
             const auto out_at = (b * shape.seq * shape.heads + h * group) * shape.head_dim;
-            run<9>(*plan->backward, gpu_->handle,
+            run<9>(*plan->backward, handle,
                    {qkv + q_at, qkv + k_at, qkv + v_at, out + out_at,
                     lse + (b * shape.heads + h * group) * shape.seq, d_out + out_at, d_qkv + q_at,
                     d_qkv + k_at, d_qkv + v_at},
@@ -231,19 +170,11 @@ void CudnnAttention::backward(const device::Stream& stream,
 }
 
 CudnnAnswer ask_cudnn(const AttentionShape& shape, const DescribedGpu& gpu, bool compiles) {
-    if (!library().unusable_reason.empty()) {
-        throw Error{ErrorKind::resource, library().unusable_reason + "."};
+    Target target;
+    if (const auto reason = describe_target(gpu, target); !reason.empty()) {
+        return {.refusal = reason};
     }
-    auto properties = std::make_shared<fe::DeviceProperties>();
-    const auto refusal_text = properties->deserialize({gpu.properties.begin(), gpu.properties.end()});
-    if (refusal_text.is_bad()) {
-        return {.refusal = refusal_text.err_msg};
-    }
-    return BothPasses{shape, {.properties = properties, .capability = gpu.capability}, compiles}.answer;
-}
-
-AttentionLibrary cudnn_library() {
-    return library();
+    return BothPasses{shape, target, compiles}.answer;
 }
 
 }  // namespace ziggurat::kernels::cuda

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "device/stream.hpp"
+#include "kernels/cuda/product/product_choice_cuda.hpp"
 #include "kernels/launch/step_inputs.hpp"
 #include "kernels/product_tuner.hpp"
 
@@ -40,13 +41,10 @@ struct CublasLtFunctions {
 };
 
 /// The algorithms of one product that the library prefers, and the one in use.
-struct LtAlgorithms {
+struct LtAlgorithms : Choice {
     static constexpr int max_found = 8;
 
     std::array<cublasLtMatmulHeuristicResult_t, max_found> results{};
-    int num_found = 0;
-    int chosen = 0;
-    bool is_measured = false;  ///< or known from an earlier measurement
 
     std::span<const cublasLtMatmulHeuristicResult_t> found() const {
         return {results.data(), static_cast<std::size_t>(num_found)};
@@ -70,8 +68,10 @@ class CublasLt final : public ProductTuner {
     bool is_measuring() const noexcept { return is_measuring_; }
     /// Returns the algorithms of a product; LtProduct fills them. The reference stays valid.
     LtAlgorithms& algorithms_of(const std::string& product) { return algorithms_[product]; }
-    /// Sets the algorithm of a product if measure() knows it.
-    void use_known(const std::string& product);
+    /// Returns the ways to compute a GluProduct, which fills them. The reference stays valid.
+    Choice& glu_choice_of(const std::string& product) { return glu_choices_[product]; }
+    /// Returns what measure() knows of a product; -1: nothing.
+    int known(const std::string& product) const;
 
     std::string library() const override;
     void measure(ProductChoices known) override;
@@ -81,6 +81,7 @@ class CublasLt final : public ProductTuner {
   private:
     cublasLtHandle_t handle_ = nullptr;
     std::map<std::string, LtAlgorithms> algorithms_;
+    std::map<std::string, Choice> glu_choices_;
     ProductChoices known_;
     bool is_measuring_ = false;
 };
@@ -89,7 +90,10 @@ class CublasLt final : public ProductTuner {
 struct LtMatrix {
     cudaDataType_t type;
     std::int64_t rows, columns;
-    bool is_transposed = false;  ///< the product uses its transpose
+    bool is_transposed = false;   ///< the product uses its transpose
+    std::int64_t row_stride = 0;  ///< elements from one row to the next; 0: there is nothing between them
+
+    std::int64_t stride() const { return row_stride > 0 ? row_stride : columns; }
 };
 
 /// Operation that a product applies to its sums before it stores them.

@@ -9,6 +9,7 @@
 
 #include "device/stream.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/cuda/cudnn/cudnn_library_cuda.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -63,12 +64,6 @@ class CudnnAttention {
     std::unique_ptr<Gpu> gpu_;  ///< nullptr without the library
 };
 
-/// Description of a GPU that does not have to be present.
-struct DescribedGpu {
-    std::string properties;  ///< JSON, as cuDNN writes it (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION)
-    int capability;          ///< compute capability, 90 for 9.0
-};
-
 /// cuDNN's support of both passes of a shape.
 struct CudnnAnswer {
     std::string refusal = {};         ///< cuDNN's message; empty: it supports both
@@ -81,8 +76,5 @@ struct CudnnAnswer {
 /// \param compiles  also compile the kernels and return their workspaces
 /// Errors: Error{resource} without the library
 CudnnAnswer ask_cudnn(const AttentionShape& shape, const DescribedGpu& gpu, bool compiles);
-
-/// Returns name and version of this process's library and, if it cannot be used, the reason.
-AttentionLibrary cudnn_library();
 
 }  // namespace ziggurat::kernels::cuda
