@@ -2,6 +2,7 @@
 #include "kernels/column_sum.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/residual.hpp"
+#include "layout/families/gated_unit.hpp"
 #include "model/adapter_products.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
@@ -9,6 +10,7 @@
 namespace ziggurat::model {
 
 using schedule::Direction;
+using tensor::bfloat16;
 
 namespace {
 
@@ -32,9 +34,37 @@ Kernel backward_input_sum(Binder<T>& binder, const layout::Phase& phase, Operand
     };
 }
 
+/// Binds a product with the gradient of the gated unit before it.
+Kernel glu_product(Binder<bfloat16>& binder,
+                   const layout::Phase& phase,
+                   layout::PhaseKind unit,
+                   Operands& use) {
+    const auto dy = use.matrix_in<bfloat16>(Role::d_output, phase.out);
+    const bool with_output = use.writes(Role::activated);
+    const bool is_geglu = unit == layout::PhaseKind::geglu;
+    const auto* product =
+        &binder.glu_product({.rows = dy.extent(0),
+                             .width = phase.in,
+                             .out = phase.out,
+                             .unit = is_geglu ? kernels::GatedUnit::geglu : kernels::GatedUnit::swiglu,
+                             .with_output = with_output});
+    return [=, stream = binder.stream(), w = use.matrix_in<bfloat16>(Role::weight, phase.in),
+            x = use.matrix_in<bfloat16>(Role::activation_input, 2 * phase.in),
+            dx = use.matrix_out<bfloat16>(Role::d_input, 2 * phase.in),
+            active = with_output ? use.matrix_out<bfloat16>(Role::activated, phase.in)
+                                 : TensorAddress<bfloat16, 2>{},
+            workspace = use.workspace()] { product->backward(stream, dy, w, x, dx, active, workspace); };
+}
+
 template <class T>
 Kernel backward_input(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
+    if constexpr (std::is_same_v<T, bfloat16>) {
+        const auto unit = layout::gated_unit_before(binder.unit_of(use.op()), use.op().phase);
+        if (unit && use.reads(Role::activation_input)) {
+            return glu_product(binder, phase, *unit, use);
+        }
+    }
     const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
     const auto w = use.matrix_in<T>(Role::weight, phase.in);
     const auto dx = use.matrix_out<T>(Role::d_input, phase.in);

@@ -51,6 +51,21 @@ const kernels::Linear<T>& Binder<T>::linear(const kernels::LinearShape& shape) {
 }
 
 template <class T>
+const kernels::GluProduct& Binder<T>::glu_product(const kernels::GluProductShape& shape) {
+    auto at = glu_products_.find(shape);
+    if (at == glu_products_.end()) {
+        at = glu_products_.emplace(shape, kernels::GluProduct{stream_, shape}).first;
+    }
+    const auto refusal = at->second.refusal();
+    ++glu_ops_.num_ops;
+    glu_ops_.num_fused += refusal.empty() ? 1 : 0;
+    if (!refusal.empty()) {
+        glu_ops_.refusal = refusal;
+    }
+    return at->second;
+}
+
+template <class T>
 float Binder<T>::embedding_factor() const {
     const auto& model = spec_.model;
     return layout::family_of(model).scales_embedding ? float(T(std::sqrt(static_cast<float>(model.hidden))))

@@ -9,9 +9,11 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <string>
 
 #include "device/stream.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/glu/glu_product.hpp"
 #include "kernels/launch/step_inputs.hpp"
 #include "kernels/linear.hpp"
 #include "layout/context/context_rows.hpp"
@@ -28,6 +30,13 @@ using Kernel = std::function<void()>;
 
 /// The first addresses of the arenas, indexed by schedule::arena_of.
 using Arenas = std::array<std::byte*, schedule::num_arenas>;
+
+/// The bound products with the gradient of a gated unit.
+struct GluOps {
+    int num_ops = 0;
+    int num_fused = 0;         ///< those that cuDNN can compute in one kernel
+    std::string refusal = {};  ///< why it cannot compute one of the others
+};
 
 /// Binds the ops of one or several programs of one model on one rank.
 ///
@@ -87,6 +96,10 @@ class Binder {
 
     /// Returns the product of that shape, prepared once.
     const kernels::Linear<T>& linear(const kernels::LinearShape& shape);
+    /// Returns the product with the gradient of a gated unit, prepared once, and counts its op.
+    const kernels::GluProduct& glu_product(const kernels::GluProductShape& shape);
+    const GluOps& glu_ops() const noexcept { return glu_ops_; }
+    const layout::Unit& unit_of(const schedule::Op& op) const { return table_.units[op.unit]; }
 
   private:
     const spec::RunSpec& spec_;
@@ -96,6 +109,8 @@ class Binder {
     device::Stream stream_;
     kernels::AttentionOps attention_ops_{};
     std::map<kernels::LinearShape, kernels::Linear<T>> linears_;
+    GluOps glu_ops_;
+    std::map<kernels::GluProductShape, kernels::GluProduct> glu_products_;
 };
 
 }  // namespace ziggurat::model

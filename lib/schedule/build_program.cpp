@@ -8,6 +8,7 @@
 #include "schedule/expand/pipeline_order.hpp"
 #include "schedule/fuse/fuse_gelu_pass.hpp"
 #include "schedule/fuse/fuse_glu_pass.hpp"
+#include "schedule/fuse/fuse_glu_product_pass.hpp"
 #include "schedule/fuse/fuse_residual_pass.hpp"
 #include "schedule/no_flush/no_flush_pass.hpp"
 #include "schedule/passes/activation_pass.hpp"
@@ -74,6 +75,7 @@ Program placed(const spec::RunSpec& run,
     fuse_residual_pass(draft, spec, model);
     recompute_pass(draft, spec, model);
     fuse_glu_pass(draft, model);
+    fuse_glu_product_pass(draft, spec, model);
     fuse_gelu_pass(draft, spec, model);
     tensor_pieces_pass(draft, spec, model);
     sequence_tiles_pass(draft, spec, model);

@@ -194,7 +194,8 @@ LoopEnd TrainingLoop::train() {
         reporter_.finished_before(step_, tracker_.stop_reason());
         return {};
     }
-    reporter_.start(account_.fields(), assembly_.not_shared_reason(), assembly_.attention_ops());
+    reporter_.start(account_.fields(), assembly_.not_shared_reason(), assembly_.attention_ops(),
+                    assembly_.glu_ops());
     for (const auto& note : assembly_.notes()) {
         reporter_.print_line(message(Severity::warning, note));
     }

@@ -38,6 +38,7 @@ const std::map<std::string, std::string>& kernels_by_function() {
         {"cublasLtMatmul", "product"},
         {"attend", "attention"},
         {"add_gradients", "attention"},
+        {"multiply_glu", "glu_product"},
         {"attend_mma", "attention"},
         {"attention_query_gradients", "attention"},
         {"attention_key_gradients", "attention"},
@@ -190,6 +191,23 @@ TEST_P(KernelLaunches, ByCudnn) {
     run.model.rotary_fraction = run.model.rotary_fraction < 1 ? 0.5 : 1;
     run.data.seq = run.model.max_seq = 128;
     expect_planned();
+}
+
+TEST_P(KernelLaunches, WithGatedUnitsInProducts) {
+    run.precision.compute = spec::DType::bf16;
+    run.model.ffn_hidden = 40;
+    run.model.hidden = 48;
+    run.model.heads = run.model.kv_heads = 3;
+    run.model.head_dim = 16;
+    run.model.rotary_fraction = run.model.rotary_fraction < 1 ? 0.5 : 1;
+    for (const auto recompute :
+         {spec::RecomputeKind::none, spec::RecomputeKind::selective, spec::RecomputeKind::full}) {
+        for (const auto products : {spec::ProductChoice::fused, spec::ProductChoice::measured}) {
+            run.recompute.kind = recompute;
+            run.precision.products = products;
+            expect_planned();
+        }
+    }
 }
 
 TEST_P(KernelLaunches, WithAdaptersAndWithRecomputation) {

@@ -17,6 +17,7 @@ void resolve_precision(Resolution& resolution) {
         .gradient = type_of(values.keyword("precision.gradient")),
         .reduce = type_of(values.keyword("precision.reduce")),
         .products = values.is_keyword("precision.products", "measured") ? spec::ProductChoice::measured
+                    : values.is_keyword("precision.products", "fused")  ? spec::ProductChoice::fused
                                                                         : spec::ProductChoice::first,
         .attention_backward = values.is_keyword("precision.attention_backward", "fast")
                                   ? spec::AttentionBackward::fast

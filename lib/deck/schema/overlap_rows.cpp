@@ -103,11 +103,12 @@ constexpr Row rows[] = {
     {.path = "precision.reduce", .type = Type::keyword, .fallback = "fp32", .keywords = "fp32 bf16",
      .on_resume = warned, .from_here = "gradients summed over ranks are rounded differently",
      .doc = "Gradients on the wire; accumulated gradients are sent in their own type."},
-    {.path = "precision.products", .type = Type::keyword, .fallback = "first", .keywords = "first measured",
+    {.path = "precision.products", .type = Type::keyword, .fallback = "first", .keywords = "first measured fused",
      .on_resume = warned, .from_here = "matrix products may add in another order",
      .doc = "Algorithms of matrix products on GPUs. first: the first of cuBLASLt's list. measured: at the start, the "
             "fastest of the first 8. They add in different orders, so two runs may differ in rounding. A run that "
-            "resumes uses those in its products.json."},
+            "resumes uses those in its products.json. fused: the first, and the gradient of SwiGLU or GEGLU is part "
+            "of the product before it, by cuDNN; measured also times this."},
     {.path = "precision.attention_backward", .type = Type::keyword, .fallback = "deterministic",
      .keywords = "deterministic fast", .on_resume = warned,
      .from_here = "gradients of attention may be summed in another order",

@@ -5,6 +5,7 @@
 #include "layout/attention_choice.hpp"
 #include "layout/context/context_heads.hpp"
 #include "layout/cuda_workspaces.hpp"
+#include "layout/families/gated_unit.hpp"
 #include "layout/parameter_groups.hpp"
 #include "plan/gpu/op_operands.hpp"
 #include "plan/gpu/product_kernels.hpp"
@@ -327,6 +328,13 @@ std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
         case PhaseKind::logits:
             if (use.reads(Role::d_addend)) {  // the sum of the gradients of two readers
                 return {{"residual_forward", 1, use.all_but()}};
+            }
+            if (const auto unit = layout::gated_unit_before(model_.table.units.at(op.unit), op.phase);
+                unit && use.reads(Role::activation_input)) {
+                return glu_product_kernels(use, *unit,
+                                           has_cudnn_ &&
+                                               spec_.precision.products == spec::ProductChoice::fused &&
+                                               layout::CudaWorkspaces::fuses_glu(phase.in, phase.out));
             }
             return product_kernels(use, phase, model_.element_bytes, spec_.model.lora.rank);
         case PhaseKind::head_norm:

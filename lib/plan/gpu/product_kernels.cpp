@@ -204,4 +204,15 @@ std::vector<KernelUse> product_kernels(const OpOperands& use,
     return kernels;
 }
 
+std::vector<KernelUse> glu_product_kernels(const OpOperands& use, layout::PhaseKind unit, bool is_fused) {
+    if (is_fused) {
+        return {{"glu_product", 1, 0}};
+    }
+    const auto output = use.written(Role::activated);
+    const auto gradient = use.written(Role::d_input) / 2;  // of the output, which the product has written
+    const auto* const kernel = unit == layout::PhaseKind::geglu ? "geglu_backward" : "swiglu_backward";
+    return {product,
+            {kernel, 1, use.read(Role::activation_input) + gradient + use.written(Role::d_input) + output}};
+}
+
 }  // namespace ziggurat::plan

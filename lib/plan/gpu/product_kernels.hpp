@@ -18,4 +18,9 @@ std::vector<KernelUse> product_kernels(const OpOperands& use,
                                        std::int64_t element_bytes,
                                        std::int64_t lora_rank);
 
+/// Returns the kernels of a product with the gradient of the gated unit before it.
+///
+/// \param is_fused  they are one kernel of cuDNN
+std::vector<KernelUse> glu_product_kernels(const OpOperands& use, layout::PhaseKind unit, bool is_fused);
+
 }  // namespace ziggurat::plan

@@ -1,20 +1,15 @@
 #include "schedule/fuse/fuse_gelu_pass.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 #include <vector>
 
+#include "schedule/fuse/product_before.hpp"
 #include "spec/fates.hpp"
 
 namespace ziggurat::schedule {
 namespace {
 
 using layout::PhaseKind;
-
-/// In backward, gradients of a product's weight may follow the product that writes the gradient of its
-/// input.
-constexpr std::ptrdiff_t max_ops_back = 2;
 
 class Fusion {
   public:
@@ -49,13 +44,6 @@ class Fusion {
         return op.kind == OpKind::compute && op.phase >= 0 && phase_of(op).kind == PhaseKind::gelu;
     }
 
-    /// True if `op` is an untiled product of the same pass as `gelu`, and not a block of a grid's product.
-    bool is_product(const Op& op, const Op& gelu) const {
-        return op.kind == OpKind::compute && op.unit == gelu.unit && op.microbatch == gelu.microbatch &&
-               phase_of(op).kind == PhaseKind::linear && phase_of(op).adapters.empty() &&
-               !phase_of(op).is_of_grid && op.column_end == 0 && op.segment == gelu.segment;
-    }
-
     bool merge(const Op& gelu, std::vector<Op>& before) const {
         return gelu.direction == Direction::backward ? merge_gradient(gelu, before)
                                                      : merge_output(gelu, before);
@@ -64,7 +52,7 @@ class Fusion {
     bool merge_output(const Op& gelu, std::vector<Op>& before) const {
         const auto* const input = program_.find_read(gelu, Role::input);
         const auto* const output = program_.find_write(gelu, Role::output);
-        if (!merges_outputs_ || before.empty() || !is_product(before.back(), gelu) ||
+        if (!merges_outputs_ || before.empty() || !is_product_beside(before.back(), gelu, model_) ||
             before.back().direction != gelu.direction) {
             return false;
         }
@@ -80,24 +68,12 @@ class Fusion {
     bool merge_gradient(const Op& gelu, std::vector<Op>& before) const {
         const auto* const gradient = program_.find_write(gelu, Role::d_input);
         const auto* const input = program_.find_read(gelu, Role::input);
-        const auto depth = std::min(max_ops_back, std::ssize(before));
-        for (auto at = before.rbegin(); at != before.rbegin() + depth; ++at) {
-            const auto* const made = program_.find_write(*at, Role::d_input);
-            if (is_product(*at, gelu) && at->direction == Direction::backward_input && made != nullptr &&
-                made->buffer == gradient->buffer) {
-                at->reads.push_back({input->buffer, Role::activation_input, input->runs});
-                return true;
-            }
-            if (uses(*at, gradient->buffer)) {
-                return false;
-            }
+        auto* const product = product_before(program_, before, gelu, gradient->buffer, input->buffer, model_);
+        if (product == nullptr) {
+            return false;
         }
-        return false;
-    }
-
-    static bool uses(const Op& op, BufferId buffer) {
-        const auto is_it = [buffer](const Operand& operand) { return operand.buffer == buffer; };
-        return std::ranges::any_of(op.reads, is_it) || std::ranges::any_of(op.writes, is_it);
+        product->reads.push_back({input->buffer, Role::activation_input, input->runs});
+        return true;
     }
 
     Program& program_;

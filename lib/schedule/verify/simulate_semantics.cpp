@@ -130,10 +130,14 @@ std::uint64_t SimulatedWorld::name_of(int rank, const Op& op, Direction directio
 
 Content SimulatedWorld::output_again(int rank, OpId op, int step, const Found& found) const {
     const auto& done = op_of(rank, op);
-    const auto name = name_of(rank, done, Direction::forward, step);
+    // A product with the gradient of the unit has the phase after the unit's.
+    const bool is_in_product = done.direction == Direction::backward_input;
+    auto forward = done;
+    forward.phase -= is_in_product ? 1 : 0;
+    const auto name = name_of(rank, forward, Direction::forward, step);
     auto term = mixed(mixed(name, 0), 0);  // of all columns
     for (std::size_t r = 0; r < done.reads.size(); ++r) {
-        if (done.reads[r].role == Role::input) {
+        if (done.reads[r].role == (is_in_product ? Role::activation_input : Role::input)) {
             term =
                 mixed(mixed(term, number(static_cast<int>(Role::input))), value_of_read(rank, op, r, found));
         }
@@ -171,7 +175,8 @@ std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const 
                 gradients(rank, op, step, written, done.accumulate ? &found.before[w] : nullptr, term));
             continue;
         }
-        const bool is_again = done.direction == Direction::backward && written.role == Role::activated;
+        const bool is_again = written.role == Role::activated && (done.direction == Direction::backward ||
+                                                                  done.direction == Direction::backward_input);
         Content content{.name = mixed(what, role), .term = mixed(inputs, role), .step = step};
         if (is_again) {
             content = output_again(rank, op, step, found);

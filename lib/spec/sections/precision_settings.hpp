@@ -12,7 +12,8 @@ namespace ziggurat::spec {
 /// Choice among the algorithms of a GPU's library for matrix products.
 enum class ProductChoice {
     first,     ///< the first of the library's list
-    measured,  ///< the fastest, measured at the start of the run
+    measured,  ///< the fastest, measured at the start of the run; also with the gradient of a gated unit
+    fused,     ///< the first, and of a product with the gradient of a gated unit the first of cuDNN
 };
 
 /// Order of sums in attention's backward pass, where cuDNN computes it.

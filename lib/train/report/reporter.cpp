@@ -13,6 +13,7 @@
 #include "base/text/units.hpp"
 #include "comm/watch/liveness.hpp"
 #include "layout/counts.hpp"
+#include "model/binder.hpp"
 #include "train/report/checkpoint_line.hpp"
 #include "train/report/event_lines.hpp"
 #include "train/report/lost_end.hpp"
@@ -172,7 +173,8 @@ Progress& Reporter::busy(const std::string& what, const std::string& amounts) {
 
 void Reporter::start(const StepFields& fields,
                      const std::string& not_shared_reason,
-                     const kernels::AttentionOps& attention) {
+                     const kernels::AttentionOps& attention,
+                     const model::GluOps& glu) {
     if (!files_) {
         return;
     }
@@ -212,10 +214,25 @@ void Reporter::start(const StepFields& fields,
                 "'ziggurat check' names the reason.");
         }
     }
+    if (spec_.precision.products == spec::ProductChoice::fused) {
+        report_glu_products(glu);
+    }
     if (!not_shared_reason.empty()) {
         warn("ranks of one node cannot read each other's memory (" + not_shared_reason +
              "), so collectives fall back to MPI and are several times slower. Run the ranks in one "
              "container as one user.");
+    }
+}
+
+void Reporter::report_glu_products(const model::GluOps& glu) {
+    if (glu.num_fused > 0) {
+        console_.print(fmt::format("cuDNN computes the gradients of gated units in {} of {} products.",
+                                   glu.num_fused, glu.num_ops));
+    } else {
+        warn(fmt::format("precision.products: fused has no effect ({}).",
+                         !glu.refusal.empty() ? glu.refusal
+                                              : "no product of this run has the gradient of SwiGLU or GEGLU, "
+                                                "on a GPU in bf16"));
     }
 }
 

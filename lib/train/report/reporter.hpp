@@ -23,6 +23,10 @@
 #include "train/report/run_directory.hpp"
 #include "train/report/step_line.hpp"
 
+namespace ziggurat::model {
+struct GluOps;
+}  // namespace ziggurat::model
+
 namespace ziggurat::train {
 
 struct RunContext;
@@ -60,9 +64,11 @@ class Reporter {
     /// \param fields          of the steps of this run
     /// \param not_shared_reason  as of Assembly: reason why collectives on a node are slower than possible
     /// \param attention       as of Assembly; on GPUs a line names the kernels that compute it
+    /// \param glu             as of Assembly; with precision.products fused a line says what cuDNN fuses
     void start(const StepFields& fields,
                const std::string& not_shared_reason,
-               const kernels::AttentionOps& attention);
+               const kernels::AttentionOps& attention,
+               const model::GluOps& glu);
     /// Writes a file of the run directory, after open().
     void keep(std::string_view name, std::string_view content);
     void step(const StepReport& report, bool is_last);
@@ -139,6 +145,7 @@ class Reporter {
   private:
     /// Prints `warning: text`.
     void warn(const std::string& text);
+    void report_glu_products(const model::GluOps& glu);
     void keep_warning(const std::string& line);
     void write_facts(std::optional<std::int64_t> resumed_step);
     /// Warns only once, because validations repeat.

@@ -243,6 +243,11 @@ const kernels::AttentionOps& Assembly::attention_ops() const {
         parts_->binder);
 }
 
+const model::GluOps& Assembly::glu_ops() const {
+    return std::visit([](const auto& binder) -> const model::GluOps& { return binder.glu_ops(); },
+                      parts_->binder);
+}
+
 const ProductRecord& Assembly::products() const {
     return parts_->products;
 }

@@ -29,6 +29,10 @@
 #include "train/step/step_outcome.hpp"
 #include "train/step/step_requests.hpp"
 
+namespace ziggurat::model {
+struct GluOps;
+}  // namespace ziggurat::model
+
 namespace ziggurat::train {
 
 /// Programs that an assembly runs.
@@ -161,6 +165,8 @@ class Assembly {
     const std::string& not_shared_reason() const;
     /// Returns the attention ops of the trainer and the evaluator, by the kernel that runs them.
     const kernels::AttentionOps& attention_ops() const;
+    /// Returns the products with the gradient of a gated unit, of the trainer and the evaluator.
+    const model::GluOps& glu_ops() const;
     /// Returns the algorithms of products in use on any rank; empty if they are not measured.
     const ProductRecord& products() const;
     /// Returns human-readable notes on tiers that differ from the deck or are slower than possible; rank 0.

@@ -26,17 +26,21 @@ class SymbolicMemory {
     /// Numbers for the inputs of an op.
     struct Seen {
         std::uint64_t all = 0;
-        std::uint64_t of_forward = 0;  ///< as the forward op of the same pass sees those with Role::input
+        std::uint64_t of_forward = 0;  ///< as the forward op of the same pass sees its inputs
 
         bool operator==(const Seen&) const = default;
     };
 
     Seen look(const schedule::Op& op) const {
-        Seen seen{identity(op, op.direction), identity(op, schedule::Direction::forward)};
+        auto forward = op;
+        const bool is_product = op.direction == schedule::Direction::backward_input;
+        forward.phase -= is_product ? 1 : 0;  // of the gated unit whose gradient the product includes
+        const auto input_of_forward = is_product ? schedule::Role::activation_input : schedule::Role::input;
+        Seen seen{identity(op, op.direction), identity(forward, schedule::Direction::forward)};
         for (const auto& operand : op.reads) {
             each_cell(operand, [&](std::uint64_t cell, std::int64_t) {
                 seen.all = mixed(seen.all, cell);
-                if (operand.role == schedule::Role::input) {
+                if (operand.role == input_of_forward) {
                     seen.of_forward = mixed(seen.of_forward, cell);
                 }
             });
@@ -52,8 +56,9 @@ class SymbolicMemory {
             const bool is_gradient = buffer.state == schedule::StateKind::gradients;
             const bool adds =
                 op.accumulate && is_gradient && std::string_view{to_string(operand.role)}.starts_with("d_");
-            const bool is_output_again =
-                op.direction == schedule::Direction::backward && operand.role == schedule::Role::activated;
+            const bool is_output_again = operand.role == schedule::Role::activated &&
+                                         (op.direction == schedule::Direction::backward ||
+                                          op.direction == schedule::Direction::backward_input);
             const auto value = is_output_again ? mixed(seen.of_forward, 1) : mixed(seen.all, which);
             each_cell(operand, [&](std::uint64_t& cell, std::int64_t at) {
                 const auto made = mixed(value, static_cast<std::uint64_t>(at));
