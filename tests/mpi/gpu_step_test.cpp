@@ -76,6 +76,44 @@ TEST_P(GpuTraining, InBfloat16IsThatOfTheHostForAnyRecomputation) {
     }
 }
 
+/// Gradients of gated units in products of cuDNN: the gradient of their output is not rounded.
+class GpuTrainingWithFusedProducts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GpuTrainingWithFusedProducts, IsThatOfTheHostForAnyRecomputation) {
+    auto run = test::tiny_run(GetParam(), test::world().size(), 2, 2);
+    run.precision.compute = spec::DType::bf16;
+    run.model.init_std = 0.3;
+    run.model.hidden = 48;
+    run.model.ffn_hidden = 40;
+    run.model.heads = run.model.kv_heads = 3;
+    run.model.head_dim = 16;
+    run.train.steps = 4;
+    auto on_host = run;
+    on_host.tiers.device = spec::DeviceKind::host;
+    const auto losses_of = [](const spec::RunSpec& spec) {
+        return test::train_tiny(spec, test::world(), test::Keep::nothing).losses;
+    };
+    const auto expected = losses_of(on_host);
+    const auto expect_near = [&](const std::vector<double>& losses) {
+        ASSERT_EQ(losses.size(), expected.size());
+        for (std::size_t step = 0; step < losses.size(); ++step) {
+            EXPECT_NEAR(losses[step], expected[step], 0.03 * expected[step]) << "step " << step;
+        }
+    };
+    const auto apart = losses_of(run);
+    run.precision.products = spec::ProductChoice::fused;
+    const auto fused = losses_of(run);
+    expect_near(fused);
+    EXPECT_NE(fused, apart) << "nothing was fused";
+    run.recompute.kind = spec::RecomputeKind::selective;
+    EXPECT_EQ(losses_of(run), fused);
+    run.recompute.kind = spec::RecomputeKind::full;
+    expect_near(losses_of(run));
+    run.precision.products = spec::ProductChoice::measured;
+    expect_near(losses_of(run));
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, GpuTrainingWithFusedProducts, ::testing::Values("llama", "gemma2"));
 INSTANTIATE_TEST_SUITE_P(Families,
                          GpuTraining,
                          ::testing::Values("gpt2", "llama", "gpt_neox", "gemma2", "olmo2"));

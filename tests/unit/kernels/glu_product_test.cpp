@@ -126,6 +126,7 @@ TEST_F(GluProductTest, IsTheProductAndTheGradientOfTheReference) {
         EXPECT_EQ(layer.backward(), got);
         layer.backward(true);
         EXPECT_EQ(layer.backward(), got) << "loading changed the kernel";
+        EXPECT_TRUE(product_tuner(layer.stream)->choices().empty()) << "loading measured";
     }
 }
 

@@ -80,14 +80,14 @@ class GpuWays final : public GluProductWays {
     GpuWays(const device::Stream& stream, const GluProductShape& shape);
 
     std::int64_t scratch_bytes() const override {
-        const auto of_cudnn = choice_ != nullptr ? Cudnn::workspace_bytes(*cudnn_, shape_) : 0;
+        const auto of_cudnn = refusal_.empty() ? Cudnn::workspace_bytes(*cudnn_, shape_) : 0;
         return std::max(product_.workspace_bytes(), of_cudnn);
     }
     std::string refusal() const override { return refusal_; }
 
     void run(const device::Stream& stream, const GluOperands& of, void* scratch) const {
         if (!device::cuda::is_loading()) {
-            start(stream, choice_ != nullptr ? choice_->chosen : 0, of, scratch);
+            start(stream, way(), of, scratch);
         } else if (!std::exchange(is_loaded_, true)) {
             load(stream, of, scratch);
         }
@@ -99,6 +99,8 @@ class GpuWays final : public GluProductWays {
             const GluProductShape& shape,
             std::int64_t max_bytes);
 
+    /// Returns the way in use. If products are not measured, it is cuDNN's first choice, if it has one.
+    int way() const { return choice_ != nullptr ? choice_->chosen : refusal_.empty() ? 1 : 0; }
     void start(const device::Stream& stream, int way, const GluOperands& of, void* scratch) const {
         if (way == 0) {
             start_apart(stream, of, scratch);
@@ -114,7 +116,7 @@ class GpuWays final : public GluProductWays {
     LtProduct product_;  ///< into `active`, or without it into the gates of dx
     std::shared_ptr<CudnnGlu> cudnn_;
     std::string refusal_;
-    Choice* choice_ = nullptr;  ///< of library_; nullptr: there is only way 0
+    Choice* choice_ = nullptr;  ///< of library_; nullptr: it is not measured
     mutable bool is_loaded_ = false;
 };
 
@@ -149,11 +151,9 @@ GpuWays::GpuWays(const device::Stream& stream,
         refusal_ = Cudnn::refusal(*cudnn_, shape);
         return;
     }
-    choice_ = &library->glu_choice_of(text_of(shape));
-    choice_->num_found = 1 + found;
-    if (!library->is_measuring()) {
-        choice_->chosen = 1;
-    } else if (!choice_->is_measured) {
+    if (library->is_measuring()) {
+        choice_ = &library->glu_choice_of(text_of(shape));
+        choice_->num_found = 1 + found;
         choice_->use_known(library->known(text_of(shape)));
     }
 }
@@ -173,12 +173,11 @@ void GpuWays::start_apart(const device::Stream& stream, const GluOperands& of, v
 /// Loads the kernels, and times the ways if products are measured.
 void GpuWays::load(const device::Stream& stream, const GluOperands& of, void* scratch) const {
     start_apart(stream, of, scratch);
-    if (choice_ == nullptr) {
-        return;
-    }
     const device::cuda::StartedLaunches started;
-    if (!choice_->must_measure()) {
-        start(stream, choice_->chosen, of, scratch);
+    if (choice_ == nullptr || !choice_->must_measure()) {
+        if (way() > 0) {
+            start(stream, way(), of, scratch);
+        }
         return;
     }
     // No memory holds data yet.
