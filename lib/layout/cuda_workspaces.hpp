@@ -85,7 +85,7 @@ class CudaWorkspaces final : public Workspaces {
     static constexpr bool fuses_gelu(std::int64_t columns) { return columns % 8 == 0; }
     /// True if cuDNN computes dy[rows, out] w[out, width] and the gradient of a gated unit in one kernel.
     ///
-    /// Source: tests/cuda/cudnn_test.cpp with cuDNN 9: matrices are aligned to 16 bytes
+    /// Its matrices begin at multiples of 16 bytes. So do the ups of a row, which begin after `width` gates.
     static constexpr bool fuses_glu(std::int64_t width, std::int64_t out) {
         return width % 8 == 0 && out % 8 == 0;
     }

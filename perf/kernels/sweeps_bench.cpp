@@ -29,7 +29,7 @@
 #include "kernels/norm/rms_norm.hpp"
 #include "kernels/norm/whole_norm.hpp"
 #include "kernels/residual.hpp"
-#include "kernels/swiglu.hpp"
+#include "kernels/glu/swiglu.hpp"
 #include "perf/kernels/sweep_bench.hpp"
 #include "tensor/bfloat16.hpp"
 

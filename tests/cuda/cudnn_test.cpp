@@ -1,5 +1,5 @@
-/// Support of attention by cuDNN on described GPUs; a stand-in for the driver's library runs no
-/// kernels.
+/// Support of attention and of products by cuDNN on described GPUs; a stand-in for the driver's library runs
+/// no kernels.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,6 +13,7 @@
 #include "deck/load.hpp"
 #include "deck/machine/machine.hpp"
 #include "kernels/cuda/cudnn/attention_cudnn_cuda.hpp"
+#include "kernels/cuda/cudnn/glu_cudnn_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
 
 namespace ziggurat::kernels::cuda {
@@ -129,6 +130,24 @@ TEST_F(Cudnn, KeepsToThePlannedWorkspace) {
                       planned.attention_backward(sizes));
             EXPECT_GT(2 * answer.backward_bytes, planned.attention_backward(sizes))
                 << "much more than is needed";
+        }
+    }
+}
+
+TEST_F(Cudnn, ComputesGradientsOfGatedUnitsInTheirProducts) {
+    // A layer of Llama 8B, one of Gemma 2B, and rows and columns that no tile divides.
+    for (const GluProductShape& shape : {GluProductShape{16384, 14336, 4096, GatedUnit::swiglu, false},
+                                         GluProductShape{4096, 16384, 2048, GatedUnit::geglu, true},
+                                         GluProductShape{300, 136, 72, GatedUnit::swiglu, true},
+                                         GluProductShape{77, 8, 8, GatedUnit::geglu, false}}) {
+        SCOPED_TRACE(::testing::Message() << shape.rows << " " << shape.width << " " << shape.out);
+        ASSERT_TRUE(layout::CudaWorkspaces::fuses_glu(shape.width, shape.out));
+        for (const auto& gpu : gpus) {
+            const auto answer = ask_cudnn(shape, gpu);
+            EXPECT_EQ(answer.refusal, "");
+            EXPECT_GE(answer.ways, gpu.capability >= 90 ? 3 : 1) << gpu.capability;
+            EXPECT_LE(answer.workspace_bytes,
+                      layout::CudaWorkspaces::product(shape.rows, shape.width, shape.out));
         }
     }
 }

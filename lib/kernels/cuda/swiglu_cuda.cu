@@ -30,16 +30,9 @@ __global__ void __launch_bounds__(256)
     store_some(y + part.row * width + part.begin, part.count, is_aligned, gate);
 }
 
-template <class Form, bool has_y, class T>
+template <class Form, bool has_y, bool is_in_gates, class T>
 __global__ void __launch_bounds__(256)
-    backward(std::int64_t rows,
-             std::int64_t width,
-             std::int64_t dy_width,
-             bool is_aligned,
-             const T* x,
-             const T* dy,
-             T* dx,
-             T* y) {
+    backward(std::int64_t rows, std::int64_t width, bool is_aligned, const T* x, const T* dy, T* dx, T* y) {
     const auto part = row_pack(width);
     if (part.row >= rows) {
         return;
@@ -48,7 +41,7 @@ __global__ void __launch_bounds__(256)
     float gate[pack], up[pack], d[pack];
     load_some(x + at, part.count, is_aligned, gate);
     load_some(x + at + width, part.count, is_aligned, up);
-    load_some(dy + part.row * dy_width + part.begin, part.count, is_aligned, d);
+    load_some(dy + (is_in_gates ? at : part.row * width + part.begin), part.count, is_aligned, d);
     float d_gate[pack];
 #pragma unroll
     for (int i = 0; i < pack; ++i) {
@@ -87,10 +80,12 @@ void launch_backward(const device::Stream& stream,
                      TensorRef<T, 2> y) {
     const auto rows = dy.extent(0);
     const auto width = x.extent(1) / 2;
-    const auto kernel = y.empty() ? backward<Form, false, T> : backward<Form, true, T>;
+    const bool is_in_gates = dy.extent(1) != width;
+    const auto kernel = is_in_gates ? backward<Form, false, true, T>
+                        : y.empty() ? backward<Form, false, false, T>
+                                    : backward<Form, true, false, T>;
     launch_grid(stream, name, a_thread_each_pack(rows, width), kernel, rows, width,
-                dy.extent(1), are_rows_aligned(width, x.data, dy.data, dx.data, y.data), x.data, dy.data,
-                dx.data, y.data);
+                are_rows_aligned(width, x.data, dy.data, dx.data, y.data), x.data, dy.data, dx.data, y.data);
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ void swiglu_forward(const device::Stream& stream, TensorAddress<const T, 2> x, T
 
 /// Computes dx from dy in one pass, and y of swiglu_forward again, unless `y` is empty.
 ///
-/// Shapes:  x, dx [rows, 2 * width]; dy [rows, width], or dx itself, whose gates are then dy;
-///          y [rows, width] or empty
+/// Shapes:  x, dx [rows, 2 * width]; y [rows, width] or empty; dy [rows, width], or without y dx itself,
+///          whose gates are then dy
 /// Numerics: in float; y has the bits of forward
 /// Aliasing: dx may be x, and y may be dy; nothing else may overlap
 /// Errors:  Error{internal} if shapes disagree

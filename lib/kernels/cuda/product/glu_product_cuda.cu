@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/contract.hpp"
+#include "base/error.hpp"
 #include "device/cuda/queue_cuda.hpp"
 #include "kernels/built_with.hpp"
 #include "kernels/cuda/cudnn/glu_cudnn_cuda.hpp"
@@ -188,6 +189,16 @@ void GpuWays::load(const device::Stream& stream, const GluOperands& of, void* sc
     fill(of.dy, shape_.rows * shape_.out);
     fill(of.w, shape_.out * shape_.width);
     fill(of.x, shape_.rows * 2 * shape_.width);
+    for (int way = 1; way < choice_->num_found; ++way) {
+        try {
+            start(stream, way, of, scratch);
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::internal) {
+                throw;
+            }
+            choice_->num_found = way;  // without the kernel that cuDNN cannot start, and those after it
+        }
+    }
     choice_->use_fastest(handle, [&](int way) { start(stream, way, of, scratch); });
 }
 
