@@ -33,6 +33,7 @@ first_kernels         60  40  any
 curves_llama          40  25  any
 speed_8b              60  30  cuda
 speed_8b_fast         60   0  cuda
+speed_8b_fused        60   0  cuda
 speed_124m            40  20  cuda
 speed_124m_fast       40   0  cuda
 speed_tiny            60  60  emulated

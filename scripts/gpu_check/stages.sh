@@ -142,6 +142,12 @@ stage_speed_8b_fast() {
   speed_8b speed_8b_fast 4 by_cudnn precision.attention_backward=fast "train={steps: 10, global_batch: 16, micro_batch: 2}"
 }
 
+# Gradients of SwiGLU in their products by cuDNN's first choice, whether or not that is faster.
+stage_speed_8b_fused() {
+  speed_8b speed_8b_fused 4 by_cudnn precision.products=fused precision.attention_backward=fast \
+    "train={steps: 10, global_batch: 16, micro_batch: 2}"
+}
+
 # Layers with a norm of each head.
 stage_speed_qwen3() {
   speed_8b speed_qwen3 4 by_cudnn model.preset=qwen3-8b "train={steps: 8, global_batch: 16, micro_batch: 2}"

@@ -172,12 +172,13 @@ json.dump(trace, sys.stdout, separators=(",", ":"))
 PYTHON
 }
 
-# Adds log, metrics and trace of a run to runs.tar.
+# Adds log, metrics, algorithms of products and trace of a run to runs.tar.
 archive() { # NAME
   local packed=$work/packed file used=0
   rm -rf "$packed" && mkdir "$packed" || return 1
   gzip -c "$work/$1.log" >"$packed/$1.log.gz"
   [ ! -f "$work/$1/metrics.jsonl" ] || gzip -c "$work/$1/metrics.jsonl" >"$packed/$1.metrics.jsonl.gz"
+  [ ! -f "$work/$1/products.json" ] || gzip -c "$work/$1/products.json" >"$packed/$1.products.json.gz"
   [ ! -f "$work/$1/trace.rank0000.json" ] || pack_trace "$work/$1/trace.rank0000.json" "$packed/$1.trace.json.gz"
   for file in "$packed"/*; do
     [ ! -f "$out/runs.tar" ] || used=$(stat -c %s "$out/runs.tar")

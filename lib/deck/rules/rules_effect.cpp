@@ -119,6 +119,11 @@ bool computes_attention_in_one_order(const Resolution& at) {
                                          model.softcap.attention > 0 || at.run.data.reset_at_document);
 }
 
+bool fuses_no_products(const Resolution& at) {
+    return !computes_on_the_host(at) && at.run.precision.products == spec::ProductChoice::fused &&
+           (at.run.precision.compute != spec::DType::bf16 || at.run.parallel.has_grid());
+}
+
 bool has_one_stage(const Resolution& at) {
     return at.run.parallel.stages == 1;
 }
@@ -211,6 +216,10 @@ constexpr std::array idle_keys = {
          "Remove it, or use sharding.zero: 3.", "sharding parallel"},
     Idle{"precision.products", computes_on_the_host, "the host's cores compute",
          "Remove it, or compute on a GPU.", "tiers"},
+    Idle{"precision.products", fuses_no_products,
+         "cuDNN fuses products of bf16 that are not blocks of a grid of tensor ranks",
+         "Remove it, or use precision.compute: bf16 without parallel.tensor_mode 2d or 3d.",
+         "precision parallel"},
     Idle{"precision.attention_backward", computes_on_the_host, "the host's cores compute",
          "Remove it, or compute on a GPU.", "tiers"},
     Idle{"precision.attention_backward", computes_attention_in_one_order,

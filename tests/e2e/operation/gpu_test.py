@@ -155,6 +155,42 @@ def attention(chosen):
     say(f"attention's backward in another order: losses within {gap:.1e}")
 
 
+def fused_products(chosen):
+    """precision.products: fused and measured let a product include the gradient of SwiGLU."""
+    place = Place(chosen, "fused_products", "llama")
+    settings = [ON_GPU, "precision.compute=bf16", "model.hidden=48", "model.heads=3", "model.kv_heads=3", "model.ffn_hidden=40"]
+    trained(place, "apart", 1, *settings)
+    console = trained(place, "fused", 1, *settings, "precision.products=fused")
+    expect("cuDNN computes the gradients of gated units in" in console, f"no line about them:\n{console[-2000:]}")
+    trained(place, "again", 1, *settings, "precision.products=fused", "recompute=selective")
+    expect(curve(place, "fused") != curve(place, "apart"), "nothing is fused")
+    expect(curve(place, "fused") == curve(place, "again"), "recomputation changes the bits of the emulated kernel")
+    gap = expect_same_curve("fused and separate", curve(place, "fused"), curve(place, "apart"), 1e-3)
+    say(f"gradients of SwiGLU in their products: losses within {gap:.1e}")
+
+    steps = 5
+    measuring = [*settings, "precision.products=measured", "checkpoint.every=2 steps", f"train.steps={steps}"]
+    trained(place, "measured", 1, *measuring)
+    (library, choices), = json.loads((place.folder / "measured" / "products.json").read_text()).items()
+    fused, = (product for product in choices if "the gradient of SwiGLU" in product)
+    for way in range(2):
+        folder = place.folder / f"way{way}"
+        shutil.copytree(place.folder / "measured", folder)
+        for step in (4, steps):
+            shutil.rmtree(trainings.checkpoint(folder, step))
+        (folder / "DONE").unlink()
+        (folder / "products.json").write_text(json.dumps({library: choices | {fused: way}}))
+        trained(place, folder.name, 1, *measuring)
+    curves_of_ways = [curve(place, f"way{way}", 1, steps) for way in range(2)]
+    expect(curves_of_ways[0] != curves_of_ways[1], "products.json does not choose between fused and separate")
+    expect(curve(place, "measured", 1, steps) in curves_of_ways or choices[fused] == 2, "other bits after a resume")
+
+    console = trained(place, "without", 1, *settings, "precision.products=fused",
+                      environment=gpus() | {"ZIGGURAT_EMULATED_CUDA_CUDNN": "0"})
+    expect("precision.products: fused has no effect" in console, f"no line about them:\n{console[-2000:]}")
+    expect(curve(place, "without") == curve(place, "apart"), "other bits without cuDNN")
+
+
 def failures(chosen):
     place = Place(chosen, "failures", "gpt2")
     cases = {
@@ -175,4 +211,4 @@ def failures(chosen):
 
 
 if __name__ == "__main__":
-    trainings.run_script(__doc__, curves, checkpoints, products, attention, failures)
+    trainings.run_script(__doc__, curves, checkpoints, products, fused_products, attention, failures)

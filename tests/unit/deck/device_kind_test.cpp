@@ -58,6 +58,17 @@ TEST_F(DeviceKind, IsNotTheHostsInSilenceWhereGpusAreBroken) {
     EXPECT_TRUE(load(broken, {"tiers.device.kind=host"}).ok());
 }
 
+TEST_F(DeviceKind, FusesProductsOfBfloat16) {
+    const auto said = [&](const std::string& precision) {
+        const auto loaded = load(with_gpus, {"precision=" + precision});
+        EXPECT_TRUE(loaded.ok()) << loaded.found.print();
+        return loaded.found.print().find("precision.products has no effect (cuDNN fuses") != std::string::npos;
+    };
+    EXPECT_FALSE(said("{compute: bf16, products: fused}"));
+    EXPECT_FALSE(said("{compute: fp32, products: measured}"));
+    EXPECT_TRUE(said("{compute: fp32, products: fused}"));
+}
+
 TEST_F(DeviceKind, HasFastAttentionBackwardWhereCudnnMayComputeIt) {
     const auto said = [&](std::vector<std::string> more) {
         more.insert(more.begin(), "precision={compute: bf16, attention_backward: fast}");
