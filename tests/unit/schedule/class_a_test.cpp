@@ -1,6 +1,8 @@
 /// Sharding never changes the training: layouts with equal bits have equal values in the simulation.
 #include <gtest/gtest.h>
 
+#include "layout/families/gated_unit.hpp"
+#include "schedule/build_program.hpp"
 #include "tests/support/random/order_of_reference.hpp"
 #include "tests/support/random/random_spec.hpp"
 #include "tests/support/random/spec_coverage.hpp"
@@ -17,6 +19,10 @@ std::uint64_t fingerprint(const spec::RunSpec& spec, std::uint64_t seed) {
     return result.fingerprint;
 }
 
+bool is_fused(const spec::RunSpec& spec) {
+    return spec.precision.products == spec::ProductChoice::fused;
+}
+
 /// Returns the run with all class A choices reset to the simplest; axes, sums and precision stay.
 spec::RunSpec simplest(spec::RunSpec spec) {
     const auto sums = spec.sharding;
@@ -28,10 +34,12 @@ spec::RunSpec simplest(spec::RunSpec spec) {
     spec.overlap.prefetch = 0;
     spec.overlap.bucket_elements = 0;
     spec.overlap.optimizer_with_backward = false;
-    // On GPUs, selective recomputation has other bits, because GELU is not fused (fuse_gelu_pass.hpp).
-    const bool is_class_b =
-        spec.tiers.device == spec::DeviceKind::cuda && spec.recompute.kind == spec::RecomputeKind::selective;
-    spec.recompute.kind = is_class_b ? spec::RecomputeKind::selective : spec::RecomputeKind::none;
+    // On GPUs, selective recomputation has other bits, because GELU is not fused (fuse_gelu_pass.hpp). So has
+    // full recomputation with precision.products fused (fuse_glu_product_pass.hpp).
+    const bool is_class_b = spec.tiers.device == spec::DeviceKind::cuda &&
+                            (spec.recompute.kind == spec::RecomputeKind::selective ||
+                             (spec.recompute.kind == spec::RecomputeKind::full && is_fused(spec)));
+    spec.recompute.kind = is_class_b ? spec.recompute.kind : spec::RecomputeKind::none;
     spec.recompute.split = false;
     spec.train.accumulate = test::order_of_reference(spec);
     spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = {1, 0, 0};
@@ -48,6 +56,31 @@ TEST(ClassA, ShardingPrefetchBucketsRecomputationAndHomesLeaveTheSameBits) {
         EXPECT_EQ(fingerprint(spec, seed), fingerprint(simplest(spec), seed + 1))
             << "seed " << seed << ": " << test::described(spec);
     }
+}
+
+TEST(ClassA, FusedProductsOfGatedUnitsHaveTheSameBitsInAnyLayout) {
+    int num_fused = 0, num_with_output = 0;
+    for (std::uint64_t seed = 1; seed <= 80; ++seed) {
+        auto spec = test::random_spec(seed, {.max_ranks = 4, .by_layer = true});
+        if (spec.precision.compute != spec::DType::bf16) {
+            continue;
+        }
+        spec.tiers.device = spec::DeviceKind::cuda;
+        spec.precision.products = spec::ProductChoice::fused;
+        const ModelLayout model{spec, 0};
+        const auto program = build_program(spec, model, Variant::train);
+        for (const auto& op : program.ops) {
+            if (program.find_read(op, Role::activation_input) != nullptr &&
+                layout::gated_unit_before(model.table.units[static_cast<std::size_t>(op.unit)], op.phase)) {
+                ++num_fused;
+                num_with_output += program.find_write(op, Role::activated) != nullptr ? 1 : 0;
+            }
+        }
+        EXPECT_EQ(fingerprint(spec, seed), fingerprint(simplest(spec), seed + 1))
+            << "seed " << seed << ": " << test::described(spec);
+    }
+    EXPECT_GT(num_fused, 20);
+    EXPECT_GT(num_with_output, 5);
 }
 
 TEST(ClassA, ByLayerAddsTheTwoPartsOfATiedTableInAnotherOrder) {
