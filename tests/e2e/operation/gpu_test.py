@@ -169,7 +169,7 @@ def fused_products(chosen):
     say(f"gradients of SwiGLU in their products: losses within {gap:.1e}")
 
     steps = 5
-    measuring = [*settings, "precision.products=measured", "checkpoint.every=2 steps", f"train.steps={steps}"]
+    measuring = [*settings, "precision.products=measured", "checkpoint={every: 2 steps, keep: 3}", f"train.steps={steps}"]
     trained(place, "measured", 1, *measuring)
     (library, choices), = json.loads((place.folder / "measured" / "products.json").read_text()).items()
     fused, = (product for product in choices if "the gradient of SwiGLU" in product)
