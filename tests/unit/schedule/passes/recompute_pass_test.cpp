@@ -233,5 +233,19 @@ TEST(RecomputePass, ChangesNoBitOfTheState) {
     }
 }
 
+TEST(RecomputePass, ChangesNoBitOfTheStateWithFusedProducts) {
+    const auto state = [](RecomputeKind kind, const std::vector<spec::FateRule>& fates) {
+        auto spec = with_fates(spec_of("llama", kind, 3), fates);
+        spec.train.micro_batches = 2;
+        spec.tiers.device = spec::DeviceKind::cuda;
+        spec.precision.compute = spec::DType::bf16;
+        spec.precision.products = spec::ProductChoice::fused;
+        return test::run_in_list_order(build_program(spec, 0, Variant::train), 2);
+    };
+    const auto expected = state(RecomputeKind::none, {});
+    EXPECT_EQ(state(RecomputeKind::selective, {}), expected);
+    EXPECT_EQ(state(RecomputeKind::none, {{"mlp.active", recompute}}), expected);
+}
+
 }  // namespace
 }  // namespace ziggurat::schedule
