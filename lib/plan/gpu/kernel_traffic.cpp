@@ -331,10 +331,9 @@ std::vector<KernelUse> KernelTraffic::of(const Op& op) const {
             }
             if (const auto unit = layout::gated_unit_before(model_.table.units.at(op.unit), op.phase);
                 unit && use.reads(Role::activation_input)) {
-                return glu_product_kernels(use, *unit,
-                                           has_cudnn_ &&
-                                               spec_.precision.products == spec::ProductChoice::fused &&
-                                               layout::CudaWorkspaces::fuses_glu(phase.in, phase.out));
+                return glu_product_kernels(
+                    use, *unit,
+                    has_fused_products_ && layout::CudaWorkspaces::fuses_glu(phase.in, phase.out));
             }
             return product_kernels(use, phase, model_.element_bytes, spec_.model.lora.rank);
         case PhaseKind::head_norm:

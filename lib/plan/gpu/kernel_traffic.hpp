@@ -28,12 +28,19 @@ struct KernelUse {
 class KernelTraffic {
   public:
     /// Arguments must outlive the object.
-    /// \param has_cudnn  cuDNN computes attention if it can
+    /// \param has_cudnn   cuDNN computes attention, and products that are fused, if it can
+    /// \param is_estimate  fused products count as separate kernels, because no GPU has timed them
     KernelTraffic(const spec::RunSpec& spec,
                   const schedule::ModelLayout& model,
                   const schedule::Program& program,
-                  bool has_cudnn = true)
-        : spec_{spec}, model_{model}, program_{program}, has_cudnn_{has_cudnn} {}
+                  bool has_cudnn = true,
+                  bool is_estimate = false)
+        : spec_{spec},
+          model_{model},
+          program_{program},
+          has_cudnn_{has_cudnn},
+          has_fused_products_{has_cudnn && !is_estimate &&
+                              spec.precision.products == spec::ProductChoice::fused} {}
 
     /// Returns the kernels of `op` in the order of their launches.
     ///
@@ -46,6 +53,7 @@ class KernelTraffic {
     const schedule::ModelLayout& model_;
     const schedule::Program& program_;
     bool has_cudnn_;
+    bool has_fused_products_;
 };
 
 }  // namespace ziggurat::plan

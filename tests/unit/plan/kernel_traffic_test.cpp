@@ -56,10 +56,10 @@ struct Moved {
 };
 
 /// Returns the kernels of layer 0 in one pass, by name.
-std::map<std::string, Moved> layer(const spec::RunSpec& spec, bool is_forward) {
+std::map<std::string, Moved> layer(const spec::RunSpec& spec, bool is_forward, bool is_estimate = false) {
     const schedule::ModelLayout model{spec, 0};
     const auto program = schedule::build_program(spec, model, Variant::train);
-    const KernelTraffic traffic{spec, model, program};
+    const KernelTraffic traffic{spec, model, program, true, is_estimate};
     std::map<std::string, Moved> kernels;
     for (const auto& op : program.ops) {
         if (op.unit != 1 || op.microbatch != 0 || (op.direction == Direction::forward) != is_forward) {
@@ -94,6 +94,27 @@ TEST(KernelTraffic, OfALayerOfGpt2Is21ActivationsForProductsComputeGeluAndSums) 
         {"product", {8, 0}},
         {"attention", {1, 0}}};
     EXPECT_EQ(layer(spec, false), backward);
+}
+
+TEST(KernelTraffic, ProductsWithTheGradientOfSwigluMove17Or21ActivationsLess) {
+    auto fused = llama_8b(), measured = fused;
+    const auto a = activation(fused);
+    fused.precision.products = spec::ProductChoice::fused;
+    measured.precision.products = spec::ProductChoice::measured;
+    for (const bool is_selective : {false, true}) {
+        fused.recompute.kind = measured.recompute.kind =
+            is_selective ? spec::RecomputeKind::selective : spec::RecomputeKind::none;
+        auto expected = layer(measured, false);
+        EXPECT_EQ(expected.at("swiglu_backward"), (Moved{1, is_selective ? 21 * a : 35 * a / 2}));
+        EXPECT_EQ(layer(fused, false, true), expected) << "no GPU has timed the fused product";
+        expected.erase("swiglu_backward");
+        --expected["product"].launches;
+        expected["glu_product"] = {1, 0};
+        EXPECT_EQ(layer(fused, false), expected);
+        EXPECT_EQ(layer(fused, true), layer(measured, true));
+    }
+    fused.model.ffn_hidden = 14332;
+    EXPECT_EQ(layer(fused, false).count("glu_product"), 0U) << "no multiple of 8";
 }
 
 TEST(KernelTraffic, GeluInItsExactFormMoves20ActivationsMore) {
