@@ -22,6 +22,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/gelu.hpp"
+#include "kernels/glu/swiglu.hpp"
 #include "kernels/gradient_norm.hpp"
 #include "kernels/launch/runtime.hpp"
 #include "kernels/norm/head_norm.hpp"
@@ -29,7 +30,6 @@
 #include "kernels/norm/rms_norm.hpp"
 #include "kernels/norm/whole_norm.hpp"
 #include "kernels/residual.hpp"
-#include "kernels/glu/swiglu.hpp"
 #include "perf/kernels/sweep_bench.hpp"
 #include "tensor/bfloat16.hpp"
 

@@ -1,5 +1,6 @@
-/// Support of attention and of products by cuDNN on described GPUs; a stand-in for the driver's library runs
-/// no kernels.
+/// Support of attention and products by cuDNN on described GPUs.
+///
+/// A stand-in for the driver's library runs no kernels.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -92,8 +93,8 @@ TEST_F(Cudnn, HasBothPassesOfTheDecks) {
         }
     }
     EXPECT_GE(shapes.size(), 20u);
-    // Heads of 144 and 160 channels have a backward pass from 9.0 on; heads of 100 channels have none. Of the
-    // other shapes, one head of one sequence takes more than 2 GiB, or its tokens are not whole tiles.
+    // Backward supports heads of 144 and 160 channels from 9.0 on, and none of 100 channels. Of the other
+    // shapes, one head of one sequence takes more than 2 GiB, or its tokens are not whole tiles.
     std::set<std::string> expected{"megatron-3d-1t on 80", "megatron-sp-1t on 80", "patrickstar-68b on 80"};
     for (const std::string deck : {"alst-500k", "context-ring", "ulysses-1m", "zero-infinity-1t"}) {
         expected.insert({deck + " on 80", deck + " on 90"});

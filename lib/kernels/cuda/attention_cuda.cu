@@ -8,9 +8,9 @@
 #include "device/cuda/queue_cuda.hpp"
 #include "kernels/attention_library.hpp"
 #include "kernels/built_with.hpp"
-#include "kernels/cuda/cudnn/attention_cudnn_cuda.hpp"
 #include "kernels/cuda/attention_launch_cuda.hpp"
 #include "kernels/cuda/attention_mma_cuda.hpp"
+#include "kernels/cuda/cudnn/attention_cudnn_cuda.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
 #include "layout/cuda_workspaces.hpp"
 

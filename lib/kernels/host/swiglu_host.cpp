@@ -1,8 +1,8 @@
 #include "kernels/element/gelu_element.hpp"
 #include "kernels/element/swiglu_element.hpp"
+#include "kernels/glu/swiglu.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
 #include "kernels/host/rows_host.hpp"
-#include "kernels/glu/swiglu.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {

@@ -10,8 +10,9 @@
 
 namespace ziggurat::schedule {
 
-/// True if `op` is an untiled product of the same pass as `activation`, without adapters, and not a block of
-/// a grid's product.
+/// True if `op` is a whole product without adapters, of the same pass as `activation`.
+///
+/// Tiles, and blocks of a grid's product, are not whole.
 inline bool is_product_beside(const Op& op, const Op& activation, const ModelLayout& model) {
     if (op.kind != OpKind::compute || op.phase < 0 || op.unit != activation.unit ||
         op.microbatch != activation.microbatch) {
@@ -22,10 +23,10 @@ inline bool is_product_beside(const Op& op, const Op& activation, const ModelLay
            op.column_end == 0 && op.segment == activation.segment;
 }
 
-/// Returns the product among the last ops `before` that writes the gradient of the output of `activation`.
+/// Returns the last product of `before` that writes the gradient of the output of `activation`.
 ///
-/// The gradient of its weight may follow it. Returns nullptr if it is no product of is_product_beside(), or
-/// if an op after it uses `d_output` or writes `input`, the input of `activation`.
+/// One op may follow it: the gradient of its weight. Returns nullptr in two cases. The product is none of
+/// is_product_beside(), or an op after it uses `d_output` or writes `input`, the input of `activation`.
 inline Op* product_before(const Program& program,
                           std::vector<Op>& before,
                           const Op& activation,

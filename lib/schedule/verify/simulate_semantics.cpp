@@ -175,8 +175,9 @@ std::vector<Pieces> SimulatedWorld::computed(int rank, OpId op, int step, const 
                 gradients(rank, op, step, written, done.accumulate ? &found.before[w] : nullptr, term));
             continue;
         }
-        const bool is_again = written.role == Role::activated && (done.direction == Direction::backward ||
-                                                                  done.direction == Direction::backward_input);
+        const bool is_again =
+            written.role == Role::activated &&
+            (done.direction == Direction::backward || done.direction == Direction::backward_input);
         Content content{.name = mixed(what, role), .term = mixed(inputs, role), .step = step};
         if (is_again) {
             content = output_again(rank, op, step, found);

@@ -62,7 +62,8 @@ TEST_F(DeviceKind, FusesProductsOfBfloat16) {
     const auto said = [&](const std::string& precision) {
         const auto loaded = load(with_gpus, {"precision=" + precision});
         EXPECT_TRUE(loaded.ok()) << loaded.found.print();
-        return loaded.found.print().find("precision.products has no effect (cuDNN fuses") != std::string::npos;
+        return loaded.found.print().find("precision.products has no effect (cuDNN fuses") !=
+               std::string::npos;
     };
     EXPECT_FALSE(said("{compute: bf16, products: fused}"));
     EXPECT_FALSE(said("{compute: fp32, products: measured}"));

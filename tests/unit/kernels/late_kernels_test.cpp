@@ -25,6 +25,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/gelu.hpp"
+#include "kernels/glu/swiglu.hpp"
 #include "kernels/gradient_norm.hpp"
 #include "kernels/initial_values.hpp"
 #include "kernels/linear.hpp"
@@ -36,7 +37,6 @@
 #include "kernels/preference.hpp"
 #include "kernels/residual.hpp"
 #include "kernels/rope.hpp"
-#include "kernels/glu/swiglu.hpp"
 #include "layout/cache/kv_cache.hpp"
 #include "tests/unit/kernels/late_operands.hpp"
 

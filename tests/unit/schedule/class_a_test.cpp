@@ -25,7 +25,7 @@ bool is_fused(const spec::RunSpec& spec) {
     return spec.precision.products == spec::ProductChoice::fused;
 }
 
-/// Returns the number of fused products of rank 0, and of those that compute the output of their unit again.
+/// Returns the numbers of fused products of rank 0, and of those with the output of their unit.
 std::pair<int, int> fused_products(const spec::RunSpec& spec) {
     const ModelLayout model{spec, 0};
     const auto program = build_program(spec, model, Variant::train);
