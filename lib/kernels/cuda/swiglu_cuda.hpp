@@ -1,4 +1,4 @@
-/// Gradients of gated linear units on GPUs, for products that include them; only *_cuda.cu files include it.
+/// Gradients of gated linear units on GPUs; only *_cuda.cu files include it.
 #pragma once
 
 #include "device/stream.hpp"

@@ -7,8 +7,8 @@ namespace ziggurat::schedule {
 
 /// Fuses the gradient of SwiGLU or GEGLU with the product before it.
 ///
-/// That product computes the gradient of the unit's output. Applies on GPUs with precision.compute bf16 and
-/// precision.products measured or fused.
+/// The product computes the gradient of the unit's output. The pass fuses them on GPUs, with
+/// precision.compute bf16 and precision.products measured or fused.
 ///
 /// The gradient of the output is then neither written nor read (kernels::GluProduct). A fused op keeps the
 /// phase of its product. It reads the input of the unit, Role::activation_input, and its Role::d_input is

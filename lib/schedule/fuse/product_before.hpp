@@ -25,8 +25,8 @@ inline bool is_product_beside(const Op& op, const Op& activation, const ModelLay
 
 /// Returns the last product of `before` that writes the gradient of the output of `activation`.
 ///
-/// One op may follow it: the gradient of its weight. Returns nullptr in two cases. The product is none of
-/// is_product_beside(), or an op after it uses `d_output` or writes `input`, the input of `activation`.
+/// One op may follow it: the gradient of its weight. Returns nullptr if the product is not one of
+/// is_product_beside(), or if an op after it uses `d_output` or writes `input`, the input of `activation`.
 inline Op* product_before(const Program& program,
                           std::vector<Op>& before,
                           const Op& activation,

@@ -1,4 +1,4 @@
-/// CudnnGlu: a product and the gradient of a gated unit in one kernel of cuDNN; only *_cuda files include it.
+/// CudnnGlu: a product with the gradient of a gated unit, by cuDNN; only *_cuda files include it.
 #pragma once
 
 #include <cstddef>
