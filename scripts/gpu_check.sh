@@ -23,7 +23,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 ulimit -c 0
 peak_flops=989e12            # of an H100 or H200 (SXM): dense products of bfloat16, by the data sheet
 max_archive_bytes=$((15 << 20)) # of runs.tar
-first_kernels='^unit/kernels/(attention|linear|adamw)(/|$)'
+first_kernels='^unit/kernels/(attention|linear|glu_product|adamw)(/|$)'
 single_nccl='^(cuda|mpi)/nccl_single(/|$)'
 
 # STAGE, limit in seconds, limit with --smoke (0: not run), GPUs. Decisive stages come first.
@@ -33,7 +33,6 @@ first_kernels         60  40  any
 curves_llama          40  25  any
 speed_8b              60  30  cuda
 speed_8b_fast         60   0  cuda
-speed_8b_fused        60   0  cuda
 speed_124m            40  20  cuda
 speed_124m_fast       40   0  cuda
 speed_tiny            60  60  emulated
@@ -46,6 +45,7 @@ speed_qwen7b_host    200   0  cuda
 speed_1558m           60   0  cuda
 speed_1558m_fast      60   0  cuda
 speed_qwen3           60   0  cuda
+speed_8b_fused        60   0  cuda
 kernels              100   0  any
 curves                60   0  any
 ranks                 60   0  any

@@ -127,7 +127,7 @@ class OpCosts {
         if (phase.kind == PhaseKind::logits && op.direction == schedule::Direction::none) {
             return of_packing(op);
         }
-        const auto kernels = KernelTraffic{*spec_, *model_, program_, true, true}.of(op);
+        const auto kernels = KernelTraffic{*spec_, *model_, program_, true, FusedProducts::separate}.of(op);
         const double around = launch_seconds(kernels, rates_) +
                               sweep_seconds(kernels, sweep_of(phase.kind), is_forward(op), rates_);
         switch (phase.kind) {

@@ -12,13 +12,21 @@ namespace ziggurat::plan {
 
 /// Launches of one kernel by one op.
 struct KernelUse {
-    const char* kernel = "";  ///< name of the launched kernel; "product" and "attention" for library calls
+    /// Name of the launched kernel; for library calls "product", "attention" and "glu_product", a product
+    /// with the gradient of a gated unit.
+    const char* kernel = "";
     std::int64_t launches = 1;
-    /// Bytes of operands that it reads and writes, each counted one time. 0 for products and attention,
-    /// which are compute-bound. Partial sums in workspaces stay in the GPU's cache and are not counted.
+    /// Bytes of operands that it reads and writes, each counted one time. 0 for library calls, which are
+    /// compute-bound. Partial sums in workspaces stay in the GPU's cache and are not counted.
     std::int64_t bytes = 0;
 
     bool operator==(const KernelUse&) const = default;
+};
+
+/// How products count that cuDNN computes with the gradient of a gated unit.
+enum class FusedProducts {
+    as_run,    ///< one kernel
+    separate,  ///< two kernels: for times, because no GPU has timed cuDNN's kernel
 };
 
 /// Kernels and traffic of ops.
@@ -29,17 +37,17 @@ class KernelTraffic {
   public:
     /// Arguments must outlive the object.
     /// \param has_cudnn   cuDNN computes attention, and products that are fused, if it can
-    /// \param is_estimate  fused products count as separate kernels, because no GPU has timed them
+    /// \param fused_products  of precision.products fused
     KernelTraffic(const spec::RunSpec& spec,
                   const schedule::ModelLayout& model,
                   const schedule::Program& program,
                   bool has_cudnn = true,
-                  bool is_estimate = false)
+                  FusedProducts fused_products = FusedProducts::as_run)
         : spec_{spec},
           model_{model},
           program_{program},
           has_cudnn_{has_cudnn},
-          has_fused_products_{has_cudnn && !is_estimate &&
+          has_fused_products_{has_cudnn && fused_products == FusedProducts::as_run &&
                               spec.precision.products == spec::ProductChoice::fused} {}
 
     /// Returns the kernels of `op` in the order of their launches.

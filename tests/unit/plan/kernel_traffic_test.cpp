@@ -56,10 +56,12 @@ struct Moved {
 };
 
 /// Returns the kernels of layer 0 in one pass, by name.
-std::map<std::string, Moved> layer(const spec::RunSpec& spec, bool is_forward, bool is_estimate = false) {
+std::map<std::string, Moved> layer(const spec::RunSpec& spec,
+                                   bool is_forward,
+                                   FusedProducts fused_products = FusedProducts::as_run) {
     const schedule::ModelLayout model{spec, 0};
     const auto program = schedule::build_program(spec, model, Variant::train);
-    const KernelTraffic traffic{spec, model, program, true, is_estimate};
+    const KernelTraffic traffic{spec, model, program, true, fused_products};
     std::map<std::string, Moved> kernels;
     for (const auto& op : program.ops) {
         if (op.unit != 1 || op.microbatch != 0 || (op.direction == Direction::forward) != is_forward) {
@@ -106,7 +108,8 @@ TEST(KernelTraffic, ProductsWithTheGradientOfSwigluMove17Or21ActivationsLess) {
             is_selective ? spec::RecomputeKind::selective : spec::RecomputeKind::none;
         auto expected = layer(measured, false);
         EXPECT_EQ(expected.at("swiglu_backward"), (Moved{1, is_selective ? 21 * a : 35 * a / 2}));
-        EXPECT_EQ(layer(fused, false, true), expected) << "no GPU has timed the fused product";
+        EXPECT_EQ(layer(fused, false, FusedProducts::separate), expected)
+            << "no GPU has timed the fused product";
         expected.erase("swiglu_backward");
         --expected["product"].launches;
         expected["glu_product"] = {1, 0};
