@@ -23,7 +23,7 @@ struct KernelUse {
     bool operator==(const KernelUse&) const = default;
 };
 
-/// How products count that cuDNN computes with the gradient of a gated unit.
+/// The count of a product that cuDNN computes with the gradient of a gated unit.
 enum class FusedProducts {
     as_run,    ///< one kernel
     separate,  ///< two kernels: for times, because no GPU has timed cuDNN's kernel
