@@ -213,9 +213,11 @@ void Reporter::start(const StepFields& fields,
                 "precision.attention_backward: fast has no effect (cuDNN computes no attention in this run). "
                 "'ziggurat check' names the reason.");
         }
-    }
-    if (spec_.precision.products == spec::ProductChoice::fused) {
-        report_glu_products(glu);
+        // 'ziggurat check' warns of other types.
+        if (spec_.precision.products == spec::ProductChoice::fused &&
+            spec_.precision.compute == spec::DType::bf16) {
+            report_glu_products(glu);
+        }
     }
     if (!not_shared_reason.empty()) {
         warn("ranks of one node cannot read each other's memory (" + not_shared_reason +
@@ -230,9 +232,9 @@ void Reporter::report_glu_products(const model::GluOps& glu) {
                                    glu.num_fused, glu.num_ops));
     } else {
         warn(fmt::format("precision.products: fused has no effect ({}).",
-                         !glu.refusal.empty() ? glu.refusal
-                                              : "no product of this run has the gradient of SwiGLU or GEGLU, "
-                                                "on a GPU in bf16"));
+                         !glu.refusal.empty()
+                             ? glu.refusal
+                             : "no product of this run can include the gradient of SwiGLU or GEGLU"));
     }
 }
 
