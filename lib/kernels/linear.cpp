@@ -5,6 +5,7 @@
 #include "base/contract.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/gelu.hpp"
+#include "kernels/launch/aligned_part.hpp"
 #include "kernels/launch/launch.hpp"
 #include "kernels/linear_products.hpp"
 #include "kernels/residual.hpp"
@@ -12,14 +13,6 @@
 
 namespace ziggurat::kernels {
 namespace {
-
-/// Returns the first `bytes` aligned bytes of `workspace`. \pre it is large enough
-VectorAddress<std::byte> aligned_in(VectorAddress<std::byte> workspace,
-                                    std::int64_t bytes,
-                                    std::int64_t alignment) {
-    const auto multiple = static_cast<std::uintptr_t>(alignment);
-    return workspace.part(static_cast<std::int64_t>(-workspace.number() % multiple), bytes);
-}
 
 template <class T>
 PreparedArgument<LinearProducts<T>> prepared(const std::unique_ptr<LinearProducts<T>>& products) {
@@ -173,7 +166,7 @@ ReadableWeight made_readable(const device::Stream& stream,
     if (bytes == 0) {
         return {w.bytes(), workspace};
     }
-    const auto packed = aligned_in(workspace, bytes, products.alignment());
+    const auto packed = aligned_part(workspace, bytes, products.alignment());
     const auto end = static_cast<std::int64_t>(packed.number() - workspace.number()) + bytes;
     if (shape.rows > 0) {
         kernels::pack_weight<T>(stream, {&products}, packing, w, packed);
@@ -193,8 +186,9 @@ void Linear<T>::multiply_forward(const device::Stream& stream,
     ZG_EXPECTS(has_extents(x, shape_.rows, shape_.in) && has_extents(y, shape_.rows, shape_.out));
     ZG_EXPECTS(bias.extent(0) == (shape_.has_bias ? shape_.out : 0));
     if (shape_.rows > 0) {
-        kernels::linear_forward<T>(stream, prepared(products_), x, weight, bias, y,
-                                   aligned_in(workspace, products_->scratch_bytes(), products_->alignment()));
+        kernels::linear_forward<T>(
+            stream, prepared(products_), x, weight, bias, y,
+            aligned_part(workspace, products_->scratch_bytes(), products_->alignment()));
     }
 }
 
@@ -208,7 +202,7 @@ void Linear<T>::multiply_backward(const device::Stream& stream,
     if (shape_.rows > 0) {
         kernels::linear_backward_input<T>(
             stream, prepared(products_), dy, weight, dx,
-            aligned_in(workspace, products_->scratch_bytes(), products_->alignment()));
+            aligned_part(workspace, products_->scratch_bytes(), products_->alignment()));
     }
 }
 
@@ -291,7 +285,7 @@ void Linear<T>::forward_added(const device::Stream& stream,
     if (shape_.rows > 0) {
         kernels::linear_forward_added<T>(
             stream, prepared(products_), x, w, bias, addend, y,
-            aligned_in(workspace, products_->scratch_bytes(), products_->alignment()));
+            aligned_part(workspace, products_->scratch_bytes(), products_->alignment()));
     }
 }
 
@@ -313,7 +307,7 @@ void Linear<T>::forward_gelu(const device::Stream& stream,
     ZG_EXPECTS(has_extents(w, shape_.out, shape_.in) && bias.extent(0) == shape_.out);
     kernels::linear_forward_gelu<T>(
         stream, prepared(products_), x, w, bias, y, active,
-        aligned_in(workspace, products_->scratch_bytes(), products_->alignment()));
+        aligned_part(workspace, products_->scratch_bytes(), products_->alignment()));
 }
 
 template <class T>
@@ -333,7 +327,7 @@ void Linear<T>::backward_input_gelu(const device::Stream& stream,
     ZG_EXPECTS(has_extents(w, shape_.out, shape_.in));
     kernels::linear_backward_input_gelu<T>(
         stream, prepared(products_), dy, w, before, dx,
-        aligned_in(workspace, products_->scratch_bytes(), products_->alignment()));
+        aligned_part(workspace, products_->scratch_bytes(), products_->alignment()));
 }
 
 template <class T>
@@ -349,7 +343,7 @@ void Linear<T>::backward_input_sum(const device::Stream& stream,
     if (shape_.rows > 0) {
         kernels::linear_backward_input_sum<T>(
             stream, prepared(products_), dy, weight.bytes, dx, accumulate,
-            aligned_in(weight.rest, products_->scratch_bytes(), products_->alignment()));
+            aligned_part(weight.rest, products_->scratch_bytes(), products_->alignment()));
     }
 }
 
@@ -365,7 +359,7 @@ void Linear<T>::backward_weight(const device::Stream& stream,
     if (shape_.rows > 0) {
         kernels::linear_backward_weight<T>(
             stream, prepared(products_), x, dy, dw, accumulate,
-            aligned_in(workspace, products_->weight_scratch_bytes(), products_->alignment()));
+            aligned_part(workspace, products_->weight_scratch_bytes(), products_->alignment()));
     } else if (accumulate == Accumulate::no) {
         fill_zero<float>(stream, dw.flat());
     }

@@ -149,7 +149,7 @@ TEST_F(Cudnn, ComputesGradientsOfGatedUnitsInTheirProducts) {
         for (const auto& gpu : gpus) {
             const auto answer = ask_cudnn(shape, gpu);
             EXPECT_EQ(answer.refusal, "");
-            EXPECT_GE(answer.ways, gpu.capability >= 90 ? 3 : 1) << gpu.capability;
+            EXPECT_GE(answer.kernels, gpu.capability >= 90 ? 3 : 1) << gpu.capability;
             EXPECT_LE(answer.workspace_bytes,
                       layout::CudaWorkspaces::product(shape.rows, shape.width, shape.out));
         }

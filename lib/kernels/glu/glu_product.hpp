@@ -26,7 +26,7 @@ struct GluProductShape {
     auto operator<=>(const GluProductShape&) const = default;
 };
 
-class GluProductWays;
+class PreparedGluProduct;
 
 /// The gradient of a gated unit whose output a product reads, prepared once and executed many times.
 ///
@@ -67,12 +67,12 @@ class GluProduct {
 
   private:
     GluProductShape shape_;
-    std::unique_ptr<GluProductWays> ways_;
+    std::unique_ptr<PreparedGluProduct> prepared_;
 };
 
 /// Kernel of GluProduct::backward. Scratch is aligned to layout::CudaWorkspaces::alignment.
 void glu_product_backward(const device::Stream& stream,
-                          PreparedArgument<GluProductWays> ways,
+                          PreparedArgument<PreparedGluProduct> product,
                           TensorAddress<const tensor::bfloat16, 2> dy,
                           TensorAddress<const tensor::bfloat16, 2> w,
                           TensorAddress<const tensor::bfloat16, 2> x,
@@ -80,10 +80,10 @@ void glu_product_backward(const device::Stream& stream,
                           TensorAddress<tensor::bfloat16, 2> active,
                           VectorAddress<std::byte> scratch);
 
-/// The ways of a GPU to compute a GluProduct, prepared for one shape. cuda/product implements it.
-class GluProductWays {
+/// A GluProduct on a GPU. cuda/product implements it.
+class PreparedGluProduct {
   public:
-    virtual ~GluProductWays() = default;
+    virtual ~PreparedGluProduct() = default;
 
     virtual std::int64_t scratch_bytes() const = 0;
     virtual std::string refusal() const = 0;
@@ -91,7 +91,8 @@ class GluProductWays {
 
 namespace cuda {
 
-std::unique_ptr<GluProductWays> make_glu_ways(const device::Stream& stream, const GluProductShape& shape);
+std::unique_ptr<PreparedGluProduct> make_glu_product(const device::Stream& stream,
+                                                     const GluProductShape& shape);
 
 }  // namespace cuda
 }  // namespace ziggurat::kernels

@@ -7,6 +7,11 @@
 
 namespace ziggurat::layout {
 
+/// True for SwiGLU and GEGLU.
+inline bool is_gated_unit(PhaseKind kind) {
+    return kind == PhaseKind::swiglu || kind == PhaseKind::geglu;
+}
+
 /// Returns the kind of the gated unit whose output the product `phase` reads; empty if it reads another
 /// value.
 inline std::optional<PhaseKind> gated_unit_before(const Unit& unit, int phase) {
@@ -14,8 +19,7 @@ inline std::optional<PhaseKind> gated_unit_before(const Unit& unit, int phase) {
         return std::nullopt;
     }
     const auto kind = unit.phases[phase - 1].kind;
-    const bool is_unit = kind == PhaseKind::swiglu || kind == PhaseKind::geglu;
-    return is_unit ? std::optional{kind} : std::nullopt;
+    return is_gated_unit(kind) ? std::optional{kind} : std::nullopt;
 }
 
 }  // namespace ziggurat::layout

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "layout/families/gated_unit.hpp"
+
 namespace ziggurat::schedule {
 namespace {
-
-using layout::PhaseKind;
 
 class GluFusion {
   public:
@@ -170,8 +170,7 @@ bool is_glu(const Op& op, const ModelLayout& model) {
     if (op.kind != OpKind::compute || op.phase < 0) {
         return false;
     }
-    const auto kind = model.table.units[op.unit].phases[op.phase].kind;
-    return kind == PhaseKind::swiglu || kind == PhaseKind::geglu;
+    return layout::is_gated_unit(model.table.units[op.unit].phases[op.phase].kind);
 }
 
 bool can_follow_glu_gradient(const Op& reader, const ModelLayout& model) {

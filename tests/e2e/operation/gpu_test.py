@@ -155,6 +155,21 @@ def attention(chosen):
     say(f"attention's backward in another order: losses within {gap:.1e}")
 
 
+def attention(chosen):
+    """precision.attention_backward reaches cuDNN: its emulation adds in another order."""
+    place = Place(chosen, "attention", "gpt2")
+    settings = [ON_GPU, "precision.compute=bf16", "model.dropout=0", "model.max_seq=128", "data.seq=128"]
+    trained(place, "deterministic", 1, *settings)
+    console = trained(place, "fast", 1, *settings, "precision.attention_backward=fast")
+    expect("cuDNN" in console, f"cuDNN did not compute attention:\n{console[-2000:]}")
+    trained(place, "again", 1, *settings, "precision.attention_backward=fast", "recompute=full")
+    expect(curve(place, "fast")[0] == curve(place, "deterministic")[0], "forward has other bits")
+    expect(curve(place, "fast") != curve(place, "deterministic"), "the order of backward is not used")
+    expect(curve(place, "fast") == curve(place, "again"), "recomputation changes the order of backward")
+    gap = expect_same_curve("both orders", curve(place, "fast"), curve(place, "deterministic"), 1e-3)
+    say(f"attention's backward in another order: losses within {gap:.1e}")
+
+
 def fused_products(chosen):
     """precision.products: fused and measured let a product include the gradient of SwiGLU."""
     place = Place(chosen, "fused_products", "llama")

@@ -22,7 +22,7 @@ namespace {
 
 using tensor::bfloat16;
 
-constexpr int num_ways = 2;
+constexpr int num_kernels = 2;
 constexpr std::int64_t scratch_bytes = 512;
 
 /// A value of the unit's activation and its derivative.
@@ -41,14 +41,14 @@ Activation activation_of(GatedUnit unit, float z) {
             0.5F * (1 + t) + 0.5F * z * (1 - t * t) * root_of_two_over_pi * (1 + 3 * cubic * z * z)};
 }
 
-/// \param way  1: adds in descending order
-void multiply_glu(const GluProductShape& shape, int way, const GluOperands& of) {
+/// \param kernel  1: adds in descending order
+void multiply_glu(const GluProductShape& shape, int kernel, const GluOperands& of) {
     const auto width = shape.width;
     std::vector<float> sums(static_cast<std::size_t>(width));
     for (std::int64_t row = 0; row < shape.rows; ++row) {
         std::ranges::fill(sums, 0.0F);
         for (std::int64_t n = 0; n < shape.out; ++n) {
-            const auto k = way == 0 ? n : shape.out - 1 - n;
+            const auto k = kernel == 0 ? n : shape.out - 1 - n;
             const float factor = float(of.dy[row * shape.out + k]);
             for (std::int64_t c = 0; c < width; ++c) {
                 sums[static_cast<std::size_t>(c)] += factor * float(of.w[k * width + c]);
@@ -82,7 +82,7 @@ CudnnGlu::~CudnnGlu() = default;
 
 int CudnnGlu::prepare(const GluProductShape&, int wanted, std::int64_t max_workspace_bytes) {
     ZG_EXPECTS(max_workspace_bytes >= scratch_bytes);
-    return gpu_ == nullptr ? 0 : std::min(wanted, num_ways);
+    return gpu_ == nullptr ? 0 : std::min(wanted, num_kernels);
 }
 
 std::string CudnnGlu::refusal(const GluProductShape&) const {
@@ -95,7 +95,7 @@ std::int64_t CudnnGlu::workspace_bytes(const GluProductShape&) const {
 
 void CudnnGlu::run(const device::Stream& stream,
                    const GluProductShape& shape,
-                   int way,
+                   int kernel,
                    const GluOperands& operands,
                    void* workspace) {
     ZG_EXPECTS(gpu_ != nullptr && layout::CudaWorkspaces::fuses_glu(shape.width, shape.out));
@@ -108,7 +108,7 @@ void CudnnGlu::run(const device::Stream& stream,
     device::cuda::check(emulated_cuda::enqueue(device::cuda::handle_of(stream),
                                                [=] {
                                                    std::memset(workspace, 0xff, scratch_bytes);
-                                                   multiply_glu(shape, way, operands);
+                                                   multiply_glu(shape, kernel, operands);
                                                }),
                         "multiply with the gradient of a gated unit");
 }

@@ -21,7 +21,7 @@ using Values = std::vector<bfloat16>;
 
 /// A gradient of a test, with data in the memory of the GPU.
 struct Layer {
-    /// \param known  measures the ways of products, except these; nullopt: does not measure
+    /// \param known  measures the options of products, except these; nullopt: does not measure
     explicit Layer(const GluProductShape& of, const std::optional<ProductChoices>& known = std::nullopt)
         : shape{of},
           device{test::device_of_tests(2)},
@@ -130,7 +130,7 @@ TEST_F(GluProductTest, IsTheProductAndTheGradientOfTheReference) {
     }
 }
 
-TEST_F(GluProductTest, MeasuresTheWaysAndKeepsToTheChoice) {
+TEST_F(GluProductTest, MeasuresTheOptionsAndKeepsToTheChoice) {
     for (const auto& shape : shapes()) {
         SCOPED_TRACE(testing::Message()
                      << shape.rows << " " << shape.width << " " << shape.out << " " << shape.with_output);
@@ -143,20 +143,20 @@ TEST_F(GluProductTest, MeasuresTheWaysAndKeepsToTheChoice) {
             return choice.first.find("gradient of") != std::string::npos;
         };
         const auto choice = std::ranges::find_if(measured, is_glu);
-        const bool has_ways = layer.product->refusal().empty();
-        ASSERT_EQ(choice != measured.end(), has_ways);
-        if (!has_ways) {
+        const bool has_kernels = layer.product->refusal().empty();
+        ASSERT_EQ(choice != measured.end(), has_kernels);
+        if (!has_kernels) {
             continue;
         }
         const auto chosen = layer.backward();
         int num_other_bits = 0;
-        for (int way = 0; way < 3; ++way) {
-            tuner->choose({{choice->first, way}});
+        for (int option = 0; option < 3; ++option) {
+            tuner->choose({{choice->first, option}});
             const auto got = layer.backward();
             EXPECT_LT(test::relative_error(got.dx, layer.expected_dx()), bound);
             num_other_bits += got == chosen ? 0 : 1;
         }
-        EXPECT_GT(num_other_bits, 0) << "all ways are the same";
+        EXPECT_GT(num_other_bits, 0) << "all options are the same";
         tuner->choose(measured);
         EXPECT_EQ(layer.backward(), chosen);
 

@@ -1,9 +1,9 @@
 #include "kernels/cuda/cudnn/glu_cudnn_cuda.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
-#include <unordered_map>
 #include <vector>
 
 #include "base/contract.hpp"
@@ -15,7 +15,7 @@ namespace {
 using Value = std::shared_ptr<fe::graph::Tensor_attributes>;
 using Mode = fe::PointwiseMode_t;
 
-/// Ids of the tensors.
+/// Ids of the tensors, in the order in which graphs receive their addresses.
 enum Uid : std::int64_t { dy = 1, w, gate, up, d_gate, d_up, active };
 
 /// Describes the product and the gradient of the gated unit.
@@ -66,8 +66,8 @@ class GluGraph {
 };
 
 /// The compiled kernels of a shape.
-struct Ways {
-    Ways(const GluProductShape& shape, const Target& target) : graph{GluGraph{shape, target}.make()} {
+struct Kernels {
+    Kernels(const GluProductShape& shape, const Target& target) : graph{GluGraph{shape, target}.make()} {
         // The first mode may name only kernels with the instructions of older GPUs.
         refusal_text = choose(*graph, target, {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}, false);
     }
@@ -104,7 +104,7 @@ struct Ways {
 
 struct CudnnGlu::Gpu {
     CudnnHandle handle;
-    std::map<GluProductShape, Ways> shapes;
+    std::map<GluProductShape, Kernels> shapes;
 };
 
 CudnnGlu::CudnnGlu() {
@@ -119,9 +119,9 @@ int CudnnGlu::prepare(const GluProductShape& shape, int wanted, std::int64_t max
     if (gpu_ == nullptr) {
         return 0;
     }
-    auto& ways = gpu_->shapes.try_emplace(shape, shape, gpu_->handle.target()).first->second;
-    ways.compile(wanted, max_workspace_bytes);
-    return static_cast<int>(std::ssize(ways.plans));
+    auto& kernels = gpu_->shapes.try_emplace(shape, shape, gpu_->handle.target()).first->second;
+    kernels.compile(wanted, max_workspace_bytes);
+    return static_cast<int>(std::ssize(kernels.plans));
 }
 
 std::string CudnnGlu::refusal(const GluProductShape& shape) const {
@@ -134,24 +134,24 @@ std::int64_t CudnnGlu::workspace_bytes(const GluProductShape& shape) const {
 
 void CudnnGlu::run(const device::Stream& stream,
                    const GluProductShape& shape,
-                   int way,
+                   int kernel,
                    const GluOperands& operands,
                    void* workspace) {
     ZG_EXPECTS(gpu_ != nullptr);
-    const auto& ways = gpu_->shapes.at(shape);
+    const auto& kernels = gpu_->shapes.at(shape);
     const auto address = [](const tensor::bfloat16* first) {
         return static_cast<void*>(const_cast<tensor::bfloat16*>(first));
     };
-    std::unordered_map<std::int64_t, void*> addresses{
-        {Uid::dy, address(operands.dy)},     {Uid::w, address(operands.w)},
-        {Uid::gate, address(operands.x)},    {Uid::up, address(operands.x + shape.width)},
-        {Uid::d_gate, address(operands.dx)}, {Uid::d_up, address(operands.dx + shape.width)}};
-    if (shape.with_output) {
-        addresses[Uid::active] = address(operands.active);
-    }
-    check_run(ways.graph->execute_plan_at_index(gpu_->handle.on(stream), addresses, workspace,
-                                                ways.plans.at(static_cast<std::size_t>(way))),
-              "multiply with the gradient of a gated unit");
+    // In the order of their ids.
+    std::array<void*, 7> addresses{address(operands.dy),    address(operands.w),
+                                   address(operands.x),     address(operands.x + shape.width),
+                                   address(operands.dx),    address(operands.dx + shape.width),
+                                   address(operands.active)};
+    const int count = shape.with_output ? 7 : 6;
+    check_run(
+        kernels.graph->execute_plan_at_index(gpu_->handle.on(stream), addresses.data(), count, workspace,
+                                             kernels.plans.at(static_cast<std::size_t>(kernel))),
+        "multiply with the gradient of a gated unit");
 }
 
 GluAnswer ask_cudnn(const GluProductShape& shape, const DescribedGpu& gpu) {
@@ -159,9 +159,9 @@ GluAnswer ask_cudnn(const GluProductShape& shape, const DescribedGpu& gpu) {
     if (const auto reason = describe_target(gpu, target); !reason.empty()) {
         return {.refusal = reason};
     }
-    Ways ways{shape, target};
-    ways.compile(CudnnGlu::max_ways, std::numeric_limits<std::int64_t>::max());
-    return {ways.refusal_text, static_cast<int>(std::ssize(ways.plans)), ways.workspace_bytes};
+    Kernels kernels{shape, target};
+    kernels.compile(CudnnGlu::max_kernels, std::numeric_limits<std::int64_t>::max());
+    return {kernels.refusal_text, static_cast<int>(std::ssize(kernels.plans)), kernels.workspace_bytes};
 }
 
 }  // namespace ziggurat::kernels::cuda

@@ -27,7 +27,7 @@ struct GluOperands {
 class CudnnGlu {
   public:
     /// Maximum number of kernels of a shape.
-    static constexpr int max_ways = 4;
+    static constexpr int max_kernels = 4;
 
     /// Opens cuDNN on the calling thread's GPU. Without the library, no shape has a kernel.
     CudnnGlu();
@@ -45,13 +45,13 @@ class CudnnGlu {
     /// Returns the workspace that each kernel of `shape` fits in.
     std::int64_t workspace_bytes(const GluProductShape& shape) const;
 
-    /// Runs a kernel of `shape`. \pre prepare(shape) is larger than `way`
+    /// Runs a kernel of `shape`. \pre prepare(shape) is larger than `kernel`
     ///
     /// \param workspace  aligned to layout::CudaWorkspaces::alignment
     /// Errors: Error{internal} if the launch fails
     void run(const device::Stream& stream,
              const GluProductShape& shape,
-             int way,
+             int kernel,
              const GluOperands& operands,
              void* workspace);
 
@@ -64,11 +64,11 @@ class CudnnGlu {
 /// cuDNN's kernels for a shape on a described GPU.
 struct GluAnswer {
     std::string refusal = {};  ///< cuDNN's message; empty: it has a kernel
-    int ways = 0;
+    int kernels = 0;
     std::int64_t workspace_bytes = 0;
 };
 
-/// Compiles up to CudnnGlu::max_ways kernels. A library with the name of the driver's must exist.
+/// Compiles up to CudnnGlu::max_kernels kernels. A library with the name of the driver's must exist.
 ///
 /// Errors: Error{resource} without the library
 GluAnswer ask_cudnn(const GluProductShape& shape, const DescribedGpu& gpu);

@@ -11,9 +11,9 @@
 namespace ziggurat::kernels::cuda {
 namespace {
 
-/// Time that one measurement of a way should take at least.
+/// Time that one measurement of an option should take at least.
 constexpr float min_milliseconds = 0.5F;
-/// A faster way replaces the first one if its time is below this fraction.
+/// A faster option replaces the first one if its time is below this fraction.
 constexpr float min_gain = 0.99F;
 
 /// An event of the current GPU that measures time.
@@ -57,10 +57,10 @@ void Choice::use_known(int known) {
 
 void Choice::use_fastest(cudaStream_t stream, const std::function<void(int)>& start) {
     const Event begin, end;
-    const auto milliseconds = [&](int way, int calls) {
+    const auto milliseconds = [&](int option, int calls) {
         device::cuda::check(cudaEventRecord(begin.event, stream), "time a product");
         for (int i = 0; i < calls; ++i) {
-            start(way);
+            start(option);
         }
         device::cuda::check(cudaEventRecord(end.event, stream), "time a product");
         device::cuda::check(cudaEventSynchronize(end.event), "time a product");
@@ -68,15 +68,15 @@ void Choice::use_fastest(cudaStream_t stream, const std::function<void(int)>& st
         device::cuda::check(cudaEventElapsedTime(&elapsed, begin.event, end.event), "time a product");
         return elapsed / static_cast<float>(calls);
     };
-    for (int way = 0; way < num_found; ++way) {
-        milliseconds(way, 1);  // loads its kernels
+    for (int option = 0; option < num_found; ++option) {
+        milliseconds(option, 1);  // loads its kernels
     }
     const float one_call = milliseconds(0, 1);
     const int calls = std::clamp(static_cast<int>(min_milliseconds / std::max(one_call, 0.001F)), 1, 50);
     std::vector<float> best(static_cast<std::size_t>(num_found), std::numeric_limits<float>::max());
     for (int round = 0; round < 3; ++round) {
-        for (int way = 0; way < num_found; ++way) {
-            best[way] = std::min(best[way], milliseconds(way, calls));
+        for (int option = 0; option < num_found; ++option) {
+            best[option] = std::min(best[option], milliseconds(option, calls));
         }
     }
     const auto fastest = std::ranges::min_element(best);

@@ -1,4 +1,4 @@
-/// Choice: the fastest of several ways to compute a product; only *_cuda.cu files include it.
+/// Choice: the fastest of several options to compute a product; only *_cuda.cu files include it.
 #pragma once
 
 #include <cublasLt.h>
@@ -9,7 +9,7 @@
 
 namespace ziggurat::kernels::cuda {
 
-/// The ways in which a GPU can compute a product, and the one in use.
+/// The options by which a GPU can compute a product, and the one in use.
 struct Choice {
     int num_found = 0;
     int chosen = 0;
@@ -17,11 +17,11 @@ struct Choice {
 
     /// True if Stream::load() must time them.
     bool must_measure() const { return num_found > 1 && !is_measured; }
-    /// Uses the way that ProductTuner::measure() knows, if it is one of those found.
+    /// Uses the option that ProductTuner::measure() knows, if it is one of those found.
     void use_known(int known);
-    /// Times all ways and uses the fastest. It replaces the first one if it is at least 1 % faster.
+    /// Times all options and uses the fastest. It replaces the first one if it is at least 1 % faster.
     ///
-    /// \param start  starts the way with the given number once on `stream`
+    /// \param start  starts the option with the given number once on `stream`
     void use_fastest(cudaStream_t stream, const std::function<void(int)>& start);
 };
 

@@ -68,7 +68,7 @@ class CublasLt final : public ProductTuner {
     bool is_measuring() const noexcept { return is_measuring_; }
     /// Returns the algorithms of a product; LtProduct fills them. The reference stays valid.
     LtAlgorithms& algorithms_of(const std::string& product) { return algorithms_[product]; }
-    /// Returns the ways to compute a GluProduct, which fills them. The reference stays valid.
+    /// Returns the options of a GluProduct, which fills them. The reference stays valid.
     Choice& glu_choice_of(const std::string& product) { return glu_choices_[product]; }
     /// Returns what measure() knows of a product; -1: nothing.
     int known(const std::string& product) const;
