@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what Ziggurat needs to be built, and nothing that is already there.
 #
-#   scripts/setup.sh [--text] [--tests] [--lm-eval] [--perf] [--cuda]
+#   scripts/setup.sh [--text] [--tests] [--new-peers] [--lm-eval] [--perf] [--cuda]
 #
 #   --text    also what scripts/quickstart.sh trains on
 #   --tests   also what only scripts/test.sh needs
+#   --new-peers also today's PyTorch, transformers, PEFT and bitsandbytes, for scripts/test.sh --all (7 GB)
 #   --lm-eval also lm-evaluation-harness, for the test e2e/lm_eval (after --tests; some hundred megabytes)
 #   --perf    also what perf/run.sh compares with, as far as Debian has it
 #   --cuda    also the headers by which a program for GPUs calls cuDNN
@@ -84,6 +85,9 @@ lmod                    file:/usr/share/lmod/lmod/init/bash
 bash-completion         file:/usr/share/bash-completion/bash_completion
 "
 
+venv="
+python3-venv            python:venv
+"
 perf="
 fio                     command:fio
 "
@@ -111,10 +115,11 @@ for option; do
   case $option in
     --text) needed+=$text ;;
     --tests) needed+=$tests ;;
+    --new-peers) needed+=$venv ;;
     --lm-eval) ;;
     --perf) needed+=$perf ;;
     --cuda) needed+=$to_fetch_kokkos ;;
-    *) sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,19s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
 
@@ -211,18 +216,33 @@ peers=$PWD/build/peers
 # one of its own with all of CUDA.
 requirements=$PWD/tests/e2e/requirements/requirements.txt
 alone=$PWD/tests/e2e/requirements/requirements_alone.txt
-# The third ones in a folder of their own: tokenizers with the tables of Unicode 16, which that transformers does not take.
-newer=$PWD/tests/e2e/requirements/requirements_unicode_16.txt
+# The third ones in a folder of their own, without PyTorch: transformers 5, which reads what is exported. Its tokenizers have
+# the tables of Unicode 16, and are also in a folder without the rest.
+newer=$PWD/tests/e2e/requirements/requirements_transformers_5.txt
 if [[ " $* " == *" --tests "* ]] && ! cat "$requirements" "$alone" "$newer" | cmp -s - "$peers/installed.txt"; then
-  say "installing $(cat "$requirements" "$alone" "$newer" | tr '\n' ' ')into ${peers#"$PWD"/}"
+  say "installing $(cat "$requirements" "$alone" | tr '\n' ' ')and $(head -1 "$newer") into ${peers#"$PWD"/}"
   log=$dependencies/peers.log
   {
     /usr/bin/python3 -m venv --system-site-packages "$peers" && again "$peers/bin/pip" install -q -r "$requirements" &&
       again "$peers/bin/pip" install -q --no-deps -r "$alone" &&
-      again "$peers/bin/pip" install -q --no-deps --upgrade --target "$peers/unicode_16" -r "$newer"
+      again "$peers/bin/pip" install -q --no-deps --no-compile --upgrade --target "$peers/transformers_5" -r "$newer" &&
+      rm -rf "$peers/unicode_16" && mkdir "$peers/unicode_16" &&
+      ln -s ../transformers_5/tokenizers "$peers/unicode_16/tokenizers"
   } >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop "cannot install what tests compare with ($log has all of it)." \
     "Connect this machine to its package index, or run scripts/setup.sh without --tests."; }
   cat "$requirements" "$alone" "$newer" >"$peers/installed.txt"
+fi
+
+# What people have today, in a Python of its own: it sees nothing of Debian's PyTorch.
+new_peers=$PWD/build/new_peers
+new_requirements=$PWD/tests/e2e/requirements/requirements_new_peers.txt
+if [[ " $* " == *" --new-peers "* ]] && ! cmp -s "$new_requirements" "$new_peers/installed.txt"; then
+  say "installing $(tr '\n' ' ' <"$new_requirements")into ${new_peers#"$PWD"/}"
+  log=$dependencies/new_peers.log
+  { /usr/bin/python3 -m venv "$new_peers" && again "$new_peers/bin/pip" install -q -r "$new_requirements"; } \
+    >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop "cannot install today's PyTorch and transformers ($log has all of it)." \
+    "Free 8 GB of disk space and connect this machine to its package index, or run scripts/setup.sh without --new-peers."; }
+  cp "$new_requirements" "$new_peers/installed.txt"
 fi
 
 # lm-evaluation-harness sees those peers; alone as above, for it would bring a PyTorch of its own.

@@ -8,10 +8,12 @@
 #   scripts/test.sh --quick    of its tests, only the ones of units and ranks
 #   scripts/test.sh --changed  for the loop of writing: builds, and runs the unit and rank tests whose programs differ from
 #                              those that passed last, and the scripts that have changed. Nothing is set up
-#   scripts/test.sh --all [release | sanitizers]
+#   scripts/test.sh --all [release | sanitizers] [-R REGEX]
 #                              the second tier, before a piece of work is called done, whole or by halves. release: the
 #                              gate; benchmarks, headers alone, the build for GPUs where there is nvcc, clang-tidy on what
-#                              has changed; the long tests, those of disks, and those of clocks alone on the machine.
+#                              has changed; the long tests, those of disks, and those of clocks alone on the machine;
+#                              comparisons with other programs once more, with today's versions of them (7 GB). With -R only
+#                              the tests of the release build whose names match, with either versions.
 #                              sanitizers: units, ranks and emulated GPUs under the address and undefined-behaviour
 #                              sanitizers, threads and kernels of GPUs under the thread sanitizer
 #   scripts/test.sh --long     the third: hundreds of random decks, kills and damages, drawn anew each time, models that do
@@ -22,6 +24,11 @@
 # which on clang-tidy looks at changes; ZIGGURAT_SEED: what --long draws by. ccache is used when it is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+regex=''
+if [ $# -ge 2 ] && [ "${*: -2:1}" = -R ]; then
+  regex=${*: -1}
+  set -- "${@:1:$#-2}"
+fi
 tier=${1:---gate}
 half=${2:-}
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
@@ -31,6 +38,7 @@ case $tier$half in
   *) usage >&2; exit 2 ;;
 esac
 [ $# -le 2 ] || { usage >&2; exit 2; }
+[ -z "$regex" ] || [ "$tier$half" = --all ] || [ "$tier$half" = --allrelease ] || { usage >&2; exit 2; }
 
 jobs=$((3 * $(nproc))) # of tests: many wait most of their time, for launchers and disks
 most_tidied=60          # sources, which take ten seconds each
@@ -199,6 +207,17 @@ say_no_nvcc() { echo "skipped: there is no nvcc (PATH, CUDA_HOME and /usr/local/
 
 not_in_the_gate='long|timed|disk'
 
+# Comparisons with other programs as people have them today, which the versions of the gate are not.
+today_tier() {
+  if ctest --test-dir build/release -N -L peers -LE timed "$@" | grep -q '^Total Tests: 0$'; then
+    return
+  fi
+  export ZIGGURAT_TEST_NEW_PEERS=1
+  stage "release: today's peers" run_tests release -L peers -LE timed "$@" || true
+  scripts/test_report.py build/release/tests.xml build/release/tests.log --lines 'compared with'
+  unset ZIGGURAT_TEST_NEW_PEERS
+}
+
 release_tier() {
   stage 'release: tests' run_tests release -LE "$not_in_the_gate" || true
   [ "$tier" = --all ] || return 0
@@ -216,6 +235,15 @@ release_tier() {
   stage 'release: long tests' run_tests release -L 'long|disk' -LE timed || true
   local jobs=1
   stage 'release: tests of clocks' run_tests release -L timed || true
+  jobs=$(nproc)
+  today_tier
+}
+
+# The tests of the release build whose names match.
+chosen_tier() {
+  local most_seconds=3600
+  stage "release: tests -R $regex" run_tests release -R "$regex" || true
+  today_tier -R "$regex"
 }
 
 sanitizers_tier() {
@@ -258,14 +286,18 @@ if [ "$tier" = --changed ]; then
   stage 'release: tests of what has changed' scripts/changed_tests.py build/release || true
   finish
 fi
-stage 'set-up' scripts/setup.sh --tests || finish
-if [ "$tier" != --long ]; then
+setup=(--tests)
+if [ "$tier" = --all ] && [ "$half" != sanitizers ]; then
+  setup+=(--new-peers)
+fi
+stage 'set-up' scripts/setup.sh "${setup[@]}" || finish
+if [ "$tier" != --long ] && [ -z "$regex" ]; then
   stage 'format' check_format || true
   stage 'layers' check_layers || true
 fi
 if [ "$half" != sanitizers ]; then
   built=(lib/all app/all tests/all)
-  [ "$tier" != --all ] || built=(all) # and benchmarks
+  [ "$tier" != --all ] || [ -n "$regex" ] || built=(all) # and benchmarks
   stage 'release: build' scripts/build.sh release "${built[@]}" || finish
 fi
 case $tier in
@@ -273,6 +305,10 @@ case $tier in
   --gate) release_tier ;;
   --all)
     most_minutes=300
+    if [ -n "$regex" ]; then
+      chosen_tier
+      finish
+    fi
     [ "$half" = sanitizers ] || release_tier
     [ "$half" = release ] || sanitizers_tier
     ;;

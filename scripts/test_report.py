@@ -4,6 +4,7 @@
   scripts/test_report.py RESULTS.xml LOG --slowest                          the ten tests that took longest
   scripts/test_report.py RESULTS.xml LOG --failed LINES [--names FILE]      each test that failed, with its last lines; and
                                                                             their names in a line
+  scripts/test_report.py RESULTS.xml LOG --lines TEXT                       lines of the tests' output that begin with TEXT
 
 RESULTS.xml is what ctest --output-junit writes, LOG what --output-log does. With --failed the exit code is 1 when a test
 failed, was never begun, or nothing is there to be read.
@@ -69,6 +70,7 @@ def main():
     parser.add_argument("--slowest", action="store_true")
     parser.add_argument("--failed", type=int, metavar="LINES")
     parser.add_argument("--names", type=pathlib.Path)
+    parser.add_argument("--lines", metavar="TEXT")
     options = parser.parse_args()
     log = options.log.read_text(errors="replace") if options.log.exists() else ""
     if options.slowest:
@@ -76,6 +78,11 @@ def main():
         print("\nThe slowest, in seconds:")
         for seconds, name in took[:10]:
             print(f"{seconds:8.1f}  {name}")
+    if options.lines:
+        for case in cases_of(options.results):
+            for line in (case.findtext("system-out") or "").splitlines():
+                if line.startswith(options.lines):
+                    print(f"{case.get('name')}: {line}")
     if options.failed is not None:
         return report_failed(options.results, log, options.failed, options.names)
     return 0

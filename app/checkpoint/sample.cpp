@@ -17,6 +17,7 @@
 #include "base/text/message.hpp"
 #include "base/text/printable.hpp"
 #include "comm/control.hpp"
+#include "data/chat/answer_ends.hpp"
 #include "data/chat/chat_prompt.hpp"
 #include "data/chat/template_engine.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
@@ -72,7 +73,8 @@ data::ChatPrompt chat_prompt_of(const SampleOptions& options,
     const auto path = tokenizer_of(run.data.tokenizer, options.tokenizer).path;
     return data::make_chat_prompt(tokenizer, path,
                                   data::find_chat_template(path, template_choice(options, run)),
-                                  data::template_engine(), options.system, options.prompt);
+                                  data::template_engine(), data::trained_turn_ends(run.data, tokenizer),
+                                  options.system, options.prompt);
 }
 
 /// Returns the prompt of rank 0 on all ranks: only there does Python have to exist.

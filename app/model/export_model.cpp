@@ -1,16 +1,13 @@
 #include "checkpoint/hf/export_model.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "app/checkpoint/trained_model.hpp"
+#include "app/model/companions.hpp"
 #include "app/model/model_options.hpp"
 #include "app/output/output_style.hpp"
 #include "base/clock.hpp"
@@ -23,80 +20,12 @@
 #include "checkpoint/hf/companion_files.hpp"
 #include "checkpoint/hf/export_adapters.hpp"
 #include "checkpoint/hf/model_files.hpp"
-#include "data/tokenizer/text_tokenizer.hpp"
+#include "checkpoint/hf/usage_files.hpp"
 #include "deck/files/resumed_run.hpp"
 
 namespace ziggurat::app {
 
 namespace {
-
-/// Files and keys that are exported with a model's weights.
-struct Companions {
-    std::string folder;  ///< source folder of the files; empty: no files
-    std::string file;    ///< path of the tokenizer, if transformers expects another file name
-    std::string usage;   ///< additional keys of config.json
-};
-
-/// Opens the tokenizer at `path`.
-/// Errors: Error{deck} if it is not the tokenizer of the run
-std::unique_ptr<const data::TextTokenizer> open_at(spec::Tokenizer tokenizer, const std::string& path) {
-    tokenizer.path = path;
-    return data::open_tokenizer(tokenizer);
-}
-
-/// Returns the companions of a tokenizer that the run has not taken from a published model.
-Companions companions_of(const std::string& path, const data::TextTokenizer& tokenizer) {
-    namespace fs = std::filesystem;
-    std::error_code error;
-    Companions found{.folder = path, .file = {}, .usage = {}};
-    if (!fs::is_directory(path, error)) {
-        const auto file = fs::path{path}.filename().string();
-        const bool has_own_name = file == "tokenizer.json" || file == "tokenizer.model";
-        found.folder = has_own_name ? fs::path{path}.parent_path().string() : "";
-        found.folder = has_own_name && found.folder.empty() ? "." : found.folder;
-        found.file = has_own_name ? "" : path;  // other files of the folder may be unrelated
-    }
-    const auto keys = found.folder.empty() ? std::nullopt : checkpoint::hf::usage_keys(found.folder);
-    found.usage = keys.value_or(checkpoint::hf::usage_keys_of(tokenizer.document_token().value_or(-1)));
-    return found;
-}
-
-/// Returns the companions of the run's model.
-///
-/// \param kept  folder with files of the published model that the run began with; may not exist
-Companions find_companions(const spec::Tokenizer& tokenizer, const std::string& kept) {
-    const auto kept_keys = checkpoint::hf::usage_keys(kept);
-    if (!tokenizer.has_file()) {
-        return {kept_keys ? kept : "", "", kept_keys.value_or(checkpoint::hf::usage_keys_of(-1))};
-    }
-    std::string reason;
-    if (kept_keys) {
-        try {
-            open_at(tokenizer, kept);
-            return {kept, "", *kept_keys};
-        } catch (const Error&) {  // the run has another tokenizer than the published model
-        }
-    }
-    try {
-        return companions_of(tokenizer.path, *open_at(tokenizer, tokenizer.path));
-    } catch (const Error& error) {
-        const auto note = fmt::format("the model is exported without its tokenizer ({})", error.what());
-        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
-    }
-    return {"", "", checkpoint::hf::usage_keys_of(-1)};
-}
-
-/// Copies companions into the folder of the model, and returns a list of them for the summary.
-std::string copy(const Companions& companions, const spec::Tokenizer& tokenizer, const std::string& folder) {
-    std::vector<std::string> names;
-    if (!companions.folder.empty()) {
-        names = checkpoint::hf::copy_companions(companions.folder, folder);
-    } else if (!companions.file.empty()) {
-        names.emplace_back(tokenizer.kind == spec::TokenizerKind::hf ? "tokenizer.json" : "tokenizer.model");
-        checkpoint::hf::copy_tokenizer(companions.file, folder + "/" + names.front());
-    }
-    return names.empty() ? "" : fmt::format("; {}", fmt::join(names, ", "));
-}
 
 /// Number type of the exported tensors.
 struct ExportType {
@@ -171,8 +100,7 @@ void export_from(checkpoint::CheckpointReader& reader, const ExportOptions& opti
     Progress progress{show_progress()};
     progress.begin("exports the model", "bytes");
     const auto root = checkpoint::hf::root_of(reader.path());
-    const auto& tokenizer = loaded.run.data.tokenizer;
-    const auto companions = find_companions(tokenizer, deck::kept_folder(root));
+    const auto companions = find_companions(loaded.run.data.tokenizer, deck::kept_folder(root));
     const auto [type, reason] =
         choose_type(options.dtype, deck::kept_folder(root), loaded.run.precision.compute);
     const auto made = is_whole
@@ -181,7 +109,7 @@ void export_from(checkpoint::CheckpointReader& reader, const ExportOptions& opti
                                 [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); })
                           : checkpoint::hf::export_adapters(reader, model, options.target, type,
                                                             base_of_adapters(options.base, root));
-    const auto copied = copy(companions, tokenizer, options.target);
+    const auto copied = copy_companions(companions, loaded.run.data, options.target);
     progress.end();
     fmt::print("{}  {} tensors, {} in {} file{}, {}{}{}\nfrom        {}, step {}{}; in {}\n",
                printable(options.target), made.tensors, format_bytes(made.bytes), made.files,

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/text/json_depth.hpp"
 #include "base/text/printable.hpp"
+#include "checkpoint/hf/json_file_impl.hpp"
 #include "checkpoint/hf/model_files.hpp"
 #include "deck/files/hf_config.hpp"
 #include "deck/files/resumed_run.hpp"
@@ -22,8 +21,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t max_copied_bytes = std::int64_t{256} << 20;
-constexpr std::int64_t max_object_bytes = std::int64_t{1} << 20;  ///< of a parsed file; it bounds the memory
-constexpr int max_depth = 16;
 constexpr const char* origin_name = "origin.json";
 constexpr const char* base_key = "base_model_name_or_path";
 constexpr const char* templates_folder = "additional_chat_templates";
@@ -39,42 +36,6 @@ constexpr std::array companion_names{"generation_config.json",
                                      "tekken.json"};
 /// tokenizer.json, tokenizer.model.v3, tokenizer_config.json; tokenization_x.py; vocab.json, vocab.txt.
 constexpr std::array companion_beginnings{"tokenizer", "tokenization_", "vocab", "chat_template"};
-
-/// Keys of config.json for special tokens, and for generation, which older files have there.
-/// Source: transformers 4.46, configuration_utils.py (_get_global_generation_defaults, __init__)
-constexpr std::array usage_names{"bos_token_id",
-                                 "eos_token_id",
-                                 "pad_token_id",
-                                 "sep_token_id",
-                                 "decoder_start_token_id",
-                                 "tokenizer_class",
-                                 "prefix",
-                                 "task_specific_params",
-                                 "max_length",
-                                 "min_length",
-                                 "do_sample",
-                                 "early_stopping",
-                                 "num_beams",
-                                 "num_beam_groups",
-                                 "diversity_penalty",
-                                 "temperature",
-                                 "top_k",
-                                 "top_p",
-                                 "typical_p",
-                                 "repetition_penalty",
-                                 "length_penalty",
-                                 "no_repeat_ngram_size",
-                                 "encoder_no_repeat_ngram_size",
-                                 "bad_words_ids",
-                                 "num_return_sequences",
-                                 "output_scores",
-                                 "return_dict_in_generate",
-                                 "forced_bos_token_id",
-                                 "forced_eos_token_id",
-                                 "remove_invalid_values",
-                                 "exponential_decay_length_penalty",
-                                 "suppress_tokens",
-                                 "begin_suppress_tokens"};
 
 bool copy_whole_file(const fs::path& from, const fs::path& to) {
     const auto content = storage::read_small_file(from.string(), max_copied_bytes);
@@ -95,16 +56,6 @@ std::vector<std::string> file_names(const fs::path& folder) {
     }
     std::ranges::sort(names);
     return names;
-}
-
-/// Reads the JSON object in a file; returns nullopt if it does not exist or holds another type.
-std::optional<Json> read_object(const fs::path& path) {
-    const auto text = storage::read_small_file(path.string(), max_object_bytes);
-    if (!text || is_json_deeper(*text, max_depth)) {
-        return std::nullopt;
-    }
-    auto document = Json::parse(*text, nullptr, false);
-    return document.is_object() ? std::optional{std::move(document)} : std::nullopt;
 }
 
 }  // namespace
@@ -173,38 +124,6 @@ std::string kept_base(const std::string& root) {
     const auto origin = read_object(fs::path{deck::kept_folder(root)} / origin_name);
     const auto found = origin ? origin->find(base_key) : Json::const_iterator{};
     return origin && found != origin->end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-std::optional<std::string> usage_keys(const std::string& folder) {
-    const auto config = read_object(fs::path{folder} / deck::hf_config_name);
-    if (!config) {
-        return std::nullopt;
-    }
-    Json kept = Json::object();
-    for (const char* name : usage_names) {
-        if (const auto found = config->find(name); found != config->end()) {
-            kept[name] = *found;
-        }
-    }
-    return kept.dump();
-}
-
-/// Source: transformers, configuration_utils.py: `torch_dtype`, called `dtype` from version 5 on
-std::string hf_type(const std::string& folder) {
-    const auto config = read_object(fs::path{folder} / deck::hf_config_name);
-    for (const char* name : {"torch_dtype", "dtype"}) {
-        if (const auto found = config ? config->find(name) : Json::const_iterator{};
-            config && found != config->end() && found->is_string()) {
-            const auto type = found->get<std::string>();
-            return type.substr(type.rfind('.') + 1);
-        }
-    }
-    return "";
-}
-
-std::string usage_keys_of(std::int64_t document_token) {
-    const Json id = document_token < 0 ? Json(nullptr) : Json(document_token);
-    return Json{{"bos_token_id", id}, {"eos_token_id", id}}.dump();
 }
 
 }  // namespace ziggurat::checkpoint::hf

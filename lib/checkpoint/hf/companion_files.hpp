@@ -5,8 +5,6 @@
 /// deck::kept_folder(). From there they are copied to runs that start from its weights, and to the export.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,16 +45,5 @@ void keep_companions(const std::string& source, const std::string& base, const s
 
 /// Returns the base that keep_companions() was called with; empty if `root` has no kept files.
 std::string kept_base(const std::string& root);
-
-/// Returns the usage keys of config.json in `folder`; nullopt if the file does not exist.
-///
-/// The usage keys are those for special tokens and generation. The result is a JSON object.
-std::optional<std::string> usage_keys(const std::string& folder);
-
-/// Returns these keys for a model with an end-of-document token. -1: without such a token.
-std::string usage_keys_of(std::int64_t document_token);
-
-/// Returns the weight type in the config.json of `folder`, such as `bfloat16`; empty if not given.
-std::string hf_type(const std::string& folder);
 
 }  // namespace ziggurat::checkpoint::hf

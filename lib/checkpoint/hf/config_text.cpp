@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -78,6 +79,46 @@ double number_of(double factor, layout::HfForm form) {
         }
     }
     return exact;
+}
+
+/// Returns the value of a key as the class of transformers declares its type.
+///
+/// Errors: Error{deck} if the class cannot have the deck's value
+Json value_for_class(const spec::Model& model, const layout::HfKey& key, const layout::Published& published) {
+    const auto value = value_of(model, key.deck_key);
+    if (key.form == layout::HfForm::same) {
+        return value;
+    }
+    const double number = number_of(value.get<double>(), key.form);
+    if (!key.is_integer) {
+        return number;
+    }
+    if (number != std::nearbyint(number)) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("cannot write config.json ({} = {}): {} of transformers has a whole number as "
+                        "{}, and this scale needs {}. Train with {}: {} to export the model.",
+                        key.deck_key, value.get<double>(), published.architecture, key.name, number,
+                        key.deck_key, 1 / std::sqrt(std::max(1.0, std::nearbyint(number))))};
+    }
+    return static_cast<std::int64_t>(number);
+}
+
+/// Returns the special tokens and settings of `usage`. Null replaces special tokens outside the vocabulary.
+///
+/// transformers 5 does not load a model with such a pad_token_id. Negative ids count from the end.
+Json checked_usage(const std::string& usage, std::int64_t vocab) {
+    auto keys = Json::parse(usage);
+    const auto is_outside = [&](const Json& id) {
+        return id.is_number_integer() && (id.get<std::int64_t>() >= vocab || id.get<std::int64_t>() < -vocab);
+    };
+    for (const char* name : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
+        const auto found = keys.find(name);
+        if (found != keys.end() && is_outside(*found)) {
+            *found = nullptr;
+        }
+    }
+    return keys;
 }
 
 /// Returns the map of scaled positions; null if they are not scaled.
@@ -171,9 +212,7 @@ std::string config_text(const spec::Model& model, spec::DType type, const std::s
     document["model_type"] = published.model_type;
     document["torch_dtype"] = type == spec::DType::f32 ? "float32" : "bfloat16";
     for (const auto& key : published.keys) {
-        const auto value = value_of(model, key.deck_key);
-        document[key.name] =
-            key.form == layout::HfForm::same ? value : Json(number_of(value.get<double>(), key.form));
+        document[key.name] = value_for_class(model, key, published);
     }
     for (const auto& list : published.layer_lists) {
         write_layers(document, list, model);
@@ -191,7 +230,7 @@ std::string config_text(const spec::Model& model, spec::DType type, const std::s
             document["original_max_position_embeddings"] = model.rope_scaling.original_max_seq;
         }
     }
-    const auto more = Json::parse(usage);
+    const auto more = checked_usage(usage, model.vocab);
     for (const auto& [name, value] : more.items()) {
         document[name] = value;
     }

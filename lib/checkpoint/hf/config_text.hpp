@@ -11,8 +11,9 @@ namespace ziggurat::checkpoint::hf {
 /// Returns a text from which deck::read_published_config() restores the same keys of `model`.
 ///
 /// \param type   of the exported weights
-/// \param usage  more keys, as a JSON object: the result of usage_keys()
-/// Errors: Error{deck} if the class of transformers cannot have the model's windows
+/// \param usage  more keys, as a JSON object: the result of usage_keys(). Null replaces special tokens
+///               outside the vocabulary
+/// Errors: Error{deck} if the class of transformers cannot have the model's windows or scale of scores
 std::string config_text(const spec::Model& model, spec::DType type, const std::string& usage = "{}");
 
 }  // namespace ziggurat::checkpoint::hf

@@ -18,16 +18,18 @@ struct ChatPrompt {
 
 /// Renders a user's message with the generation prompt.
 ///
-/// An answer ends at the document token (eos_token), at a token that eos_token_id of generation_config.json
-/// next to the tokenizer names, and at the added token that ends a rendered turn of the assistant.
+/// An answer ends at the document token (eos_token), at configured_ends(), at the added token that ends a
+/// rendered turn of the assistant, and at `trained_ends`.
 ///
-/// \param folder  path of the tokenizer, as for find_chat_template()
-/// \param system  empty: no system message
+/// \param folder        path of the tokenizer, as for find_chat_template()
+/// \param trained_ends  tokens that end turns in the training data: trained_turn_ends()
+/// \param system        empty: no system message
 /// Errors: those of TemplateProcess; Error{deck} if no token ends an answer
 ChatPrompt make_chat_prompt(const TextTokenizer& tokenizer,
                             const std::string& folder,
                             const ChatTemplate& chat,
                             const TemplateEngine& engine,
+                            const std::vector<std::int32_t>& trained_ends,
                             const std::string& system,
                             const std::string& user);
 

@@ -46,7 +46,8 @@ Published published() {
     keys.push_back({.name = "query_pre_attn_scalar",
                     .deck_key = "model.attention_scale",
                     .fallback = "0.0625",
-                    .form = HfForm::squared_divisor});
+                    .form = HfForm::squared_divisor,
+                    .is_integer = true});
     keys.push_back({.name = "attn_logit_softcapping",
                     .deck_key = "model.softcap.attention",
                     .fallback = "50",

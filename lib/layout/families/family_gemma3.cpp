@@ -61,7 +61,8 @@ Published published() {
     keys.push_back({.name = "query_pre_attn_scalar",
                     .deck_key = "model.attention_scale",
                     .fallback = "0.0625",
-                    .form = HfForm::squared_divisor});
+                    .form = HfForm::squared_divisor,
+                    .is_integer = true});
     return {
         .model_type = "gemma3_text",
         .wrapper = {.model_type = "gemma3",

@@ -1,6 +1,7 @@
 #include "train/resume/keep_companions.hpp"
 
 #include "checkpoint/hf/companion_files.hpp"
+#include "checkpoint/hf/usage_files.hpp"
 
 namespace ziggurat::train {
 

@@ -151,7 +151,8 @@ def check_style(place, name):
     found = place.samples(records, folder, f"{name}_last", "--template", plain, "--loss-on", "completion")
     for i, record in enumerate(records):
         ids = wanted[i][1]
-        prompt = tokenizer.apply_chat_template(record["messages"][:-1], tools=record.get("tools"), add_generation_prompt=True)
+        prompt = tokenizer.apply_chat_template(record["messages"][:-1], tools=record.get("tools"), add_generation_prompt=True,
+                                               return_dict=False)
         # As TRL counts a completion, without the white space behind the end token.
         counted = [int(at >= len(prompt)) for at in range(len(ids))]
         end = len(ids)
@@ -333,9 +334,9 @@ def check_preferences(place):
                {"instruction": prompt[2]["content"], "history": [[prompt[0]["content"], prompt[1]["content"]]],
                 "chosen": answers[0]["content"], "rejected": answers[1]["content"]}, whole, whole | {"prompt": "unused"}]
     found = place.samples(records, folder, "pairs")
-    begin = len(tokenizer.apply_chat_template(prompt, add_generation_prompt=True))
+    begin = len(tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=False))
     for i, sample in enumerate(found):
-        ids = tokenizer.apply_chat_template([*prompt, answers[i % 2]])
+        ids = tokenizer.apply_chat_template([*prompt, answers[i % 2]], return_dict=False)
         end = len(ids) - ids[::-1].index(tokenizer.convert_tokens_to_ids("<|im_end|>"))
         compare(f"answer {i}", sample, ids, [int(begin <= at < end) for at in range(len(ids))], tokenizer)
     expect(len(found) == 2 * len(records), f"{len(found)} answers of {len(records)} records")

@@ -10,16 +10,20 @@ bytes. What a configuration asks for and no family has is refused by name.
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 import hf_test
+import numpy
+import peers
 import safetensors.torch
 import tokenizers
 import torch
 import transformers
-from transformers.models.gpt2.tokenization_gpt2 import bytes_to_unicode
+from byte_letters import bytes_to_unicode
 from trainings import Failure, expect
 
 SIZES = {"num_hidden_layers": 2, "hidden_size": 48, "num_attention_heads": 6, "num_key_value_heads": 2,
@@ -245,6 +249,30 @@ def as_the_stand_in(place, name):
     expect(read[0] == read[1], f"{name}_back/model.safetensors is not that of {name}_bf16")
 
 
+def real_maker(name):
+    """Makes a model of the class that a stand-in stands for."""
+    kind, changes, published = STAND_INS[name]
+    config = getattr(transformers, "Gemma3TextConfig" if kind == "Gemma3" else f"{kind}Config")
+    return lambda: getattr(transformers, f"{kind}ForCausalLM")(config(**(SIZES | changes | published)))
+
+
+def the_stand_in_computes_the_same(place, name):
+    """The stand-in of the older transformers has the logits of the real class, with the same weights."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(place.folder / name).eval()
+    tokens = numpy.fromfile(place.folder / "tokens.i32", numpy.int32).astype(numpy.int64)
+    environment = {key: value for key, value in os.environ.items() if key not in (peers.CHOICE, peers.TRIED)}
+    subprocess.run([peers.PEERS / "bin" / "python3", __file__, "--stand-in", name, "--work", place.folder], check=True, env=environment)
+    older = numpy.fromfile(place.folder / "stand_in.f32", numpy.float32).reshape(hf_test.SEQ, -1)
+    hf_test.expect_close(f"the stand-in of {name}", older, hf_test.logits_there(model, tokens))
+
+
+def write_logits_of_stand_in(name, folder):
+    kind, changes, published = STAND_INS[name]
+    model = with_weights_of(stand_in(kind, changes, published), folder / name)
+    tokens = numpy.fromfile(folder / "tokens.i32", numpy.int32).astype(numpy.int64)
+    hf_test.logits_there(model, tokens).astype(numpy.float32).tofile(folder / "stand_in.f32")
+
+
 def save_tokenizer(place):
     """A tokenizer in which token i is the i-th byte from '!' on, so all tokens of these models are letters of ASCII."""
     letters = bytes_to_unicode()
@@ -331,21 +359,28 @@ def what_no_family_has_is_named(place, part):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("binary", "logits", "work"):
-        parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
-    parser.add_argument("--mpiexec", required=True)
+    for name in ("binary", "logits"):
+        parser.add_argument(f"--{name}", type=pathlib.Path)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--mpiexec")
     parser.add_argument("--part", default="1/1", help="of the models: every N-th, from the K-th on")
+    parser.add_argument("--stand-in", help="only write the logits of this stand-in, with the weights in the folder")
     chosen = parser.parse_args()
+    if chosen.stand_in:
+        write_logits_of_stand_in(chosen.stand_in, chosen.work)
+        return
     place = hf_test.Place(chosen)
     torch.set_num_threads(1)
     first, step = map(int, chosen.part.split("/"))
     save_tokenizer(place)
     part = [*MODELS, *STAND_INS][first - 1::step]
     for name in part:
-        if name in STAND_INS:
+        if name in STAND_INS and not peers.are_new():
             as_the_stand_in(place, name)
             print(f"  {name}: ok", flush=True)
             continue
+        if name in STAND_INS:
+            hf_test.MODELS = MODELS | {name: real_maker(name)}
         hf_test.logits_agree_both_ways(place, name)
         hf_test.the_same_bytes_come_back(place, name)
         model = transformers.AutoModelForCausalLM.from_pretrained(place.folder / name).eval()
@@ -355,6 +390,8 @@ def main():
         there = json.loads((place.folder / name / "config.json").read_text())
         changed = {key: back.get(key) for key in SAME if key in there and back.get(key) != there[key]}
         expect(not changed, f"{name}: exported with {changed}")
+        if name in STAND_INS:
+            the_stand_in_computes_the_same(place, name)
         print(f"  {name}: ok", flush=True)
     if "gemma3" in part:
         the_text_part_of_a_larger_model_is_read(place, "gemma3")

@@ -27,7 +27,7 @@ import numpy
 import tokenizers
 import torch
 import transformers
-from transformers.models.gpt2.tokenization_gpt2 import bytes_to_unicode
+from byte_letters import bytes_to_unicode
 
 from trainings import Failure, expect
 

@@ -26,7 +26,7 @@ class ChatPrompts : public ::testing::Test {
         chat.path = "own.jinja";
         chat.text = "{% for m in messages %}{{ m.role }}:{{ m.content }}" + turn_end +
                     "{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}";
-        return make_chat_prompt(*tokenizer, folder_ / "tokenizer.json", chat, {}, system, "q?");
+        return make_chat_prompt(*tokenizer, folder_ / "tokenizer.json", chat, {}, {}, system, "q?");
     }
 
     test::ScratchFolder folder_;
@@ -54,9 +54,9 @@ TEST(ChatPromptsOfBytes, NeedATokenThatEndsAnAnswer) {
     chat.path = "own.jinja";
     chat.text = "{% for m in messages %}{{ m.content }};{% endfor %}";
     const auto tokenizer = make_byte_tokenizer();
-    EXPECT_THAT(deck_error_of([&] { make_chat_prompt(*tokenizer, "", chat, {}, "", "q"); }),
+    EXPECT_THAT(deck_error_of([&] { make_chat_prompt(*tokenizer, "", chat, {}, {}, "", "q"); }),
                 HasSubstr("no token ends an answer (the chat template 'own.jinja'"));
-    EXPECT_THAT(deck_error_of([&] { make_chat_prompt(*tokenizer, "", chat, {}, "", "\xff"); }),
+    EXPECT_THAT(deck_error_of([&] { make_chat_prompt(*tokenizer, "", chat, {}, {}, "", "\xff"); }),
                 HasSubstr("not UTF-8"));
 }
 
