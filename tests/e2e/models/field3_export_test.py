@@ -133,9 +133,9 @@ def families_are_read(place, has_all):
         expect_usable(place, folder, read)
     if peers.are_new():
         for name in folders:
-            run = name if name in FAMILIES else f"{name.removesuffix('_merge').removesuffix('_dpo').removesuffix('_import')}_next"
+            family = name if name in FAMILIES else name.rpartition("_")[0]
             lora = ("train.lora={rank: 2}",) if name.endswith("_merge") else ()
-            logits_agree(place, name, f"{run}.yaml", "model.init.from=checkpoint", f"model.init.path=runs/{name}",
+            logits_agree(place, name, f"{family}.yaml", "model.init.from=checkpoint", f"model.init.path=runs/{name}",
                          f"run.dir=runs/{name}_logits", *lora)
     print(f"  {len(folders)} folders of {len(FAMILIES)} families are read")
 
