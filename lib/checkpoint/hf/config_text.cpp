@@ -87,7 +87,7 @@ double number_of(double factor, layout::HfForm form) {
 Json value_for_class(const spec::Model& model, const layout::HfKey& key, const layout::Published& published) {
     const auto value = value_of(model, key.deck_key);
     if (key.form == layout::HfForm::same) {
-        return value;
+        return value.is_null() && key.is_never_null ? Json::parse(key.fallback) : value;
     }
     const double number = number_of(value.get<double>(), key.form);
     if (!key.is_integer) {

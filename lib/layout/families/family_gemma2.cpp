@@ -42,7 +42,8 @@ spec::Model model_of(std::int64_t layers, std::int64_t hidden, std::int64_t head
 /// The class reads which layers have a window from version 4.53 on.
 Published published() {
     auto keys = gated_hf_keys({.tie_embeddings = "true", .kv_heads = "4", .head_dim = "256"});
-    keys.push_back({"sliding_window", "model.window", "4096"});
+    keys.push_back(
+        {.name = "sliding_window", .deck_key = "model.window", .fallback = "4096", .is_never_null = true});
     keys.push_back({.name = "query_pre_attn_scalar",
                     .deck_key = "model.attention_scale",
                     .fallback = "0.0625",

@@ -56,7 +56,8 @@ Published published() {
             key.fallback = key.name == name ? fallback : key.fallback;
         }
     }
-    keys.push_back({"sliding_window", "model.window", "4096"});
+    keys.push_back(
+        {.name = "sliding_window", .deck_key = "model.window", .fallback = "4096", .is_never_null = true});
     keys.push_back({"rope_local_base_freq", "model.window_rope_theta", "10000"});
     keys.push_back({.name = "query_pre_attn_scalar",
                     .deck_key = "model.attention_scale",
