@@ -250,10 +250,11 @@ def as_the_stand_in(place, name):
 
 
 def real_maker(name):
-    """Makes a model of the class that a stand-in stands for."""
+    """Makes a model of the class that a stand-in stands for, with the defaults of the stand-in."""
     kind, changes, published = STAND_INS[name]
+    usual = {"tie_word_embeddings": kind == "Gemma3", "rope_theta": 10000.0, "rms_norm_eps": 1e-6}
     config = getattr(transformers, "Gemma3TextConfig" if kind == "Gemma3" else f"{kind}Config")
-    return lambda: getattr(transformers, f"{kind}ForCausalLM")(config(**(SIZES | {"tie_word_embeddings": kind == "Gemma3"} | changes | published)))
+    return lambda: getattr(transformers, f"{kind}ForCausalLM")(config(**(SIZES | usual | changes | published)))
 
 
 def the_stand_in_computes_the_same(place, name):

