@@ -84,12 +84,17 @@ EndCounts count_ends_in(const SampleFile& file, const TextTokenizer& tokenizer) 
     return ends;
 }
 
-/// Returns the files of a source; empty if they do not exist any longer.
-std::vector<std::string> files_of(const spec::Source& source, const std::string& key) {
-    try {
-        return expand_paths(source.path, key);
-    } catch (const Error&) {  // data of an earlier training may have moved
-        return {};
+/// Adds the ends in the sample files of a source.
+///
+/// Errors: those of expand_paths() and SampleFile
+void add_ends_of(const spec::Source& source, const TextTokenizer& tokenizer, EndCounts& ends) {
+    const std::string key = "data.train";
+    for (const auto& path : expand_paths(source.path, key)) {
+        if (is_sample_file(MappedFile{path, key}.content())) {
+            for (const auto& [token, count] : count_ends_in(SampleFile{path, key}, tokenizer)) {
+                ends[token] += count;
+            }
+        }
     }
 }
 
@@ -154,18 +159,13 @@ std::vector<std::int32_t> turn_ends_by(const ChatTemplate& chat,
 
 std::vector<std::int32_t> trained_turn_ends(const spec::Data& data, const TextTokenizer& tokenizer) {
     EndCounts ends;
-    const std::string key = "data.train";
     for (const auto& source : data.train) {
         if (source.format != spec::TokenFormat::chat) {
             continue;
         }
-        for (const auto& path : files_of(source, key)) {
-            if (!is_sample_file(MappedFile{path, key}.content())) {
-                continue;
-            }
-            for (const auto& [token, count] : count_ends_in(SampleFile{path, key}, tokenizer)) {
-                ends[token] += count;
-            }
+        try {
+            add_ends_of(source, tokenizer, ends);
+        } catch (const Error&) {  // the data of an earlier training may have moved
         }
     }
     return by_frequency(ends);

@@ -91,6 +91,7 @@ void read_config(const std::string& path, TokenizerConfig& config) {
     if (fields.has("add_bos_token")) {
         config.adds_begin = fields.boolean("add_bos_token");
     }
+    config.is_of_version_5 = fields.has("backend");
     config.is_legacy = fields.boolean("legacy", true);
     if (fields.has("added_tokens_decoder")) {
         read_added_tokens_decoder(fields, config);
@@ -117,7 +118,7 @@ bool TokenizerConfig::decides_on_begin() const {
     constexpr std::array decides{"LlamaTokenizer",         "LlamaTokenizerFast", "CodeLlamaTokenizer",
                                  "CodeLlamaTokenizerFast", "GemmaTokenizer",     "GemmaTokenizerFast",
                                  "CohereTokenizer",        "CohereTokenizerFast"};
-    return std::ranges::find(decides, tokenizer_class) != decides.end();
+    return (adds_begin || !is_of_version_5) && std::ranges::find(decides, tokenizer_class) != decides.end();
 }
 
 TokenizerConfig read_tokenizer_config(const std::string& folder) {

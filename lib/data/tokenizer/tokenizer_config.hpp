@@ -20,9 +20,12 @@ struct TokenizerConfig {
     std::vector<AddedToken> added;
     std::string tokenizer_class;     ///< empty: not defined
     std::optional<bool> adds_begin;  ///< add_bos_token
+    bool is_of_version_5 = false;    ///< saved by transformers 5, which adds the key `backend`
     bool is_legacy = true;           ///< each part of a text between added tokens gets the prefix of a text
 
     /// True for the classes of transformers that read add_bos_token from here. Its default there is true.
+    ///
+    /// In version 5, the post-processor of tokenizer.json decides if the key is missing.
     bool decides_on_begin() const;
     /// Returns true if such a class adds bos_token before a text.
     bool adds_begin_token() const { return adds_begin.value_or(true); }

@@ -143,6 +143,8 @@ def every_file_of_a_tokenizer_travels(place):
         (mine / path).write_text(text)
     templates = {"one": TEMPLATE, "named": [{"name": "default", "template": TEMPLATE}, {"name": "short", "template": "short"}]}
     blob = place.folder / "blob"  # links, as in a cache of the hub
+    if not (mine / "special_tokens_map.json").exists():  # newer versions write none
+        write_json(mine / "special_tokens_map.json", {"eos_token": small_model.END})
     (mine / "special_tokens_map.json").rename(blob)
     (mine / "special_tokens_map.json").symlink_to(blob)
     for kind, template in templates.items():

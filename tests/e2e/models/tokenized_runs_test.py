@@ -143,14 +143,17 @@ def exported_with_its_tokenizer(place, tokenizer):
     (place.folder / "moved/generation_config.json").write_text("{}")
     place.ziggurat("export", "runs/hf_run", "out")
     names = {path.name for path in (place.folder / "out").iterdir()}
-    expect(names == {"config.json", "model.safetensors", "tokenizer.json", "generation_config.json"}, f"exported: {names}")
+    own = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+    expect(names == own | {"generation_config.json"}, f"exported: {names}")
+    config = json.loads((place.folder / "out/tokenizer_config.json").read_text())
+    expect(config["tokenizer_class"] == "PreTrainedTokenizerFast", f"{config}")  # as transformers reads tokenizer.json
     (place.folder / "mine.json").write_bytes((place.folder / "moved/tokenizer.json").read_bytes())
     (place.folder / "tokenizer.json").write_text("of somebody else")
     (place.folder / "generation_config.json").write_text("of somebody else")
     place.ziggurat("train", "hf_run.yaml", "data.tokenizer.path=mine.json", "train.steps=7")
     place.ziggurat("export", "runs/hf_run", "out_mine")
     names = {path.name for path in (place.folder / "out_mine").iterdir()}
-    expect(names == {"config.json", "model.safetensors", "tokenizer.json"}, f"exported: {names}")
+    expect(names == own, f"exported: {names}")
     back = Tokenizer.from_file(str(place.folder / "out_mine/tokenizer.json"))
     expect(back.get_vocab() == tokenizer.get_vocab(), "another tokenizer was exported")
 
