@@ -170,11 +170,10 @@ std::vector<Setting> settings() {
                  run.sharding.gradients = run.sharding.optimizer = run.parallel.data;
                  run.recompute.kind = spec::RecomputeKind::selective;
              }},
-            {"ZeRO 3, full, sums in each micro-batch",
+            {"ZeRO 3, full",
              [](spec::RunSpec& run) {
                  run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer =
                      run.parallel.data;
-                 run.sharding.reduce = spec::ReducePlan::each_microbatch;
                  run.recompute.kind = spec::RecomputeKind::full;
              }},
             {"host",

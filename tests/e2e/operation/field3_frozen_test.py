@@ -59,6 +59,15 @@ def every_schedule_is_checked_with_every_part(chosen):
     say(f"check accepts all {len(SCHEDULES)} schedules with parts that are trained alone, in {count} decks")
 
 
+def layouts_are_chosen_for_parts(chosen):
+    place = Place(chosen, "layouts", "llama")
+    auto = ["parallel.tensor.degree=auto", "parallel.pipeline.stages=auto", "train.micro_batch=auto", "sharding.zero=auto"]
+    for part in PARTS if chosen.long else ("layers.1.*", "layers.3.mlp.down.weight"):
+        code = checked(place, *COMMON[:-1], *auto, f'train.only=["{part}"]', ranks=4)
+        expect(code == 0, f"layouts with {part}: exit code {code}")
+    say("layouts are chosen for runs that train one layer or one tensor")
+
+
 def pipelines_train_parts_as_one_rank_does(chosen):
     place = Place(chosen, "trained", "llama")
     common = [*COMMON, f"train.steps={STEPS}", "schedule={kind: constant, warmup: 0 steps}"]
@@ -76,4 +85,5 @@ def pipelines_train_parts_as_one_rank_does(chosen):
 
 
 if __name__ == "__main__":
-    trainings.run_script(__doc__, every_schedule_is_checked_with_every_part, pipelines_train_parts_as_one_rank_does)
+    trainings.run_script(__doc__, every_schedule_is_checked_with_every_part, layouts_are_chosen_for_parts,
+                         pipelines_train_parts_as_one_rank_does)

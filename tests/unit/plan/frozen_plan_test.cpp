@@ -33,6 +33,7 @@ spec::RunSpec pipeline(int stages, std::vector<std::string> only) {
     auto spec = test::small_spec("llama");
     spec.model.layers = 2 * stages;
     spec.parallel.stages = spec.parallel.ranks = spec.parallel.ranks_per_node = stages;
+    spec.parallel.stage_layers.assign(static_cast<std::size_t>(stages), 2);
     spec.train.only = std::move(only);
     return spec;
 }
