@@ -11,6 +11,7 @@
 #include "layout/families/attention_window.hpp"
 #include "layout/families/family.hpp"
 #include "layout/stage_layers.hpp"
+#include "plan/layer_marks.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/fates.hpp"
 #include "spec/stage_state.hpp"
@@ -23,100 +24,9 @@ namespace {
 /// Number of segments with which a tiled layer has about the same number of ops as an untiled layer.
 constexpr std::int64_t segments_of_plain = 8;
 
-/// Returns the names of one layer's tensors, without the name of the layer.
-std::vector<std::string> names_after_layer(const spec::Model& model) {
-    const auto unit = layout::layer_unit(model, 0, {});
-    std::vector<std::string> names;
-    for (const auto& parameter : unit.parameters) {
-        names.push_back(parameter.name.substr(unit.name.size()));
-    }
-    return names;
-}
-
-/// Returns the names of one layer's values, without the name of the layer.
-std::vector<std::string> values_after_layer(const spec::Model& model) {
-    std::vector<std::string> names;
-    for (const auto& value : layout::layer_unit(model, 0, {}).values) {
-        names.push_back("." + value.name);
-    }
-    return names;
-}
-
 std::vector<std::string> values_outside_layers(const spec::Model& model) {
     const auto unit = layout::embedding_unit(model, {});
     return {layout::activation_name(unit, unit.output)};
-}
-
-std::vector<std::string> names_outside_layers(const spec::Model& model) {
-    std::vector<std::string> names;
-    for (const auto& unit : {layout::embedding_unit(model, {}), layout::head_unit(model, {})}) {
-        for (const auto& parameter : unit.parameters) {
-            names.push_back(parameter.name);
-        }
-    }
-    return names;
-}
-
-/// True if a pattern may match tensors of some layers only.
-///
-/// Names of layers differ only in digits. A pattern without digits and `?` matches the same tensors of all
-/// layers.
-bool may_distinguish_layers(std::string_view pattern) {
-    return pattern.find_first_of("?0123456789") != std::string_view::npos;
-}
-
-/// Results of the patterns for the tensors of a layer.
-class LayerMarks {
-  public:
-    explicit LayerMarks(const spec::RunSpec& spec)
-        : spec_{spec}, names_{names_after_layer(spec.model)}, values_{values_after_layer(spec.model)} {
-        distinguishes_ =
-            std::ranges::any_of(spec.train.only, may_distinguish_layers) ||
-            std::ranges::any_of(spec.tiers.tiles, may_distinguish_layers, &spec::TileRule::match) ||
-            std::ranges::any_of(spec.recompute.fates, may_distinguish_layers, &spec::FateRule::match);
-        of_first_ = found_for(0);
-    }
-
-    /// Returns, by tensor, two times the index of its first rule, plus one if the tensor is trained.
-    ///
-    /// Two times the number of the fate of each value follows.
-    std::vector<int> of(std::int64_t layer) const { return distinguishes_ ? found_for(layer) : of_first_; }
-
-    static bool is_any_trained(const std::vector<int>& marks) {
-        return std::ranges::any_of(marks, [](int mark) { return mark % 2 == 1; });
-    }
-
-  private:
-    std::vector<int> found_for(std::int64_t layer) const {
-        const auto prefix = layout::layer_name(static_cast<int>(layer));
-        const auto& tiles = spec_.tiers.tiles;
-        std::vector<int> marks;
-        for (const auto& after : names_) {
-            const auto name = prefix + after;
-            const auto rule = std::ranges::find_if(
-                tiles, [&](const spec::TileRule& r) { return spec::names_tensor(r.match, name); });
-            marks.push_back(2 * static_cast<int>(rule - tiles.begin()) +
-                            (spec::is_trained(spec_.train, name) ? 1 : 0));
-        }
-        for (const auto& after : values_) {
-            const auto fate = spec::fate_of(spec_.recompute.fates, prefix + after);
-            marks.push_back(fate ? 2 + 2 * static_cast<int>(*fate) : 0);
-        }
-        return marks;
-    }
-
-    const spec::RunSpec& spec_;
-    std::vector<std::string> names_;
-    std::vector<std::string> values_;
-    std::vector<int> of_first_;
-    bool distinguishes_ = false;
-};
-
-bool is_embedding_trained(const spec::RunSpec& spec) {
-    const auto unit = layout::embedding_unit(spec.model, {});
-    return std::ranges::any_of(unit.parameters, [&](const layout::Parameter& parameter) {
-        return spec::is_trained(spec.train, parameter.name);
-    });
 }
 
 /// Returns patterns that match in the sample what `pattern` matches in the corresponding layers of the
@@ -189,11 +99,10 @@ void RepresentativeLayers::find_groups(const spec::RunSpec& spec) {
     const auto layers_of_stages = layout::stage_layers(spec);
     std::map<std::vector<int>, int> known_marks;
     std::vector<int> mark_of;
-    auto first_trained = is_embedding_trained(spec) ? 0 : spec.model.layers;
+    const auto first_trained = first_layer_with_backward(spec, marks);
     for (std::int64_t layer = 0; layer < spec.model.layers; ++layer) {
-        const auto found = marks.of(layer);
-        first_trained = LayerMarks::is_any_trained(found) ? std::min(first_trained, layer) : first_trained;
-        mark_of.push_back(known_marks.try_emplace(found, static_cast<int>(known_marks.size())).first->second);
+        const auto number = static_cast<int>(known_marks.size());
+        mark_of.push_back(known_marks.try_emplace(marks.of(layer), number).first->second);
     }
     has_unequal_layers_ = layout::has_unequal_layers(spec);
     are_identical_ = known_marks.size() == 1 && !has_unequal_layers_ &&

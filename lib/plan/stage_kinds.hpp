@@ -11,10 +11,11 @@ namespace ziggurat::plan {
 
 /// Comparison of stages.
 ///
-/// Stages are of one kind if they have equal numbers of layers, both or neither the embedding, both or
-/// neither the head, and the same recomputation and homes. Their programs then take the same time and have
-/// equal updates. The number of micro-batches in flight is not compared, so memory may differ. If chunks stay
-/// in memory that is free, this changes the time, so each stage is its own kind.
+/// Stages are of one kind if they have equal numbers of layers, of the same kinds (kinds_of_layers), both or
+/// neither the embedding, both or neither the head, and the same recomputation and homes. Their programs then
+/// take the same time and have equal updates. The number of micro-batches in flight is not compared, so
+/// memory may differ. If chunks stay in memory that is free, this changes the time, so each stage is its own
+/// kind.
 class StageComparison {
   public:
     explicit StageComparison(const spec::RunSpec& spec);
@@ -23,8 +24,9 @@ class StageComparison {
     bool are_identical(int one, int other) const;
 
   private:
-    std::vector<std::int64_t> layers_;    ///< by stage, as the vectors below
-    std::vector<std::int64_t> windowed_;  ///< layers with a window
+    std::vector<std::int64_t> layers_;     ///< by stage, as the vectors below
+    std::vector<std::int64_t> windowed_;   ///< layers with a window
+    std::vector<std::vector<int>> kinds_;  ///< of the layers of each stage
     std::vector<spec::StageState> states_;
     bool differ_in_chunks_;
 };

@@ -62,8 +62,9 @@ class PipelineRun {
     bool advance(std::size_t stage) {
         const auto& slot = orders_[stage][next_[stage]];
         if (slot.pass == Slot::Pass::backward_weight) {
+            const auto& deferred = stages_[stage].backward_weight;
             take(stage, free_[stage],
-                 stages_[stage].backward_weight.at(static_cast<std::size_t>(slot.chunk)));
+                 deferred.empty() ? 0 : deferred.at(static_cast<std::size_t>(slot.chunk)));
             return true;
         }
         const auto at = virtual_stage(stage, slot);

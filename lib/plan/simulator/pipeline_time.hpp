@@ -12,7 +12,7 @@ struct StageSlots {
     std::vector<double> forward;   ///< by chunk: one micro-batch
     std::vector<double> backward;  ///< by chunk: one micro-batch, with recomputation
     /// By chunk: deferred gradients of weights of one micro-batch, which are not in `backward`; empty if the
-    /// stage does not defer them.
+    /// stage defers none, because of its schedule or because no product of its layers trains a weight.
     std::vector<double> backward_weight = {};
     double others = 0;       ///< of a step, in addition to all slots: reduction, update, first fetches
     double to_next = 0;      ///< of a message to the next virtual stage

@@ -337,7 +337,9 @@ std::string drawn_text(Draw& draw, const Degrees& degrees, const std::string& nv
 RandomDeck random_deck_of_axes(std::uint64_t seed, int max_ranks, const std::string& nvme_folder) {
     Draw draw{seed};
     const auto degrees = draw_degrees(draw, max_ranks);
-    return first_taken(seed, degrees.ranks(), [&] { return drawn_text(draw, degrees, nvme_folder); });
+    const auto deck =
+        first_taken(seed, degrees.ranks(), [&] { return drawn_text(draw, degrees, nvme_folder); });
+    return with_trained_part(deck, degrees.stages > 1 ? 0.4 : 0.15);
 }
 
 namespace {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
+#include "base/contract.hpp"
 #include "base/error.hpp"
 #include "deck/load.hpp"
 #include "layout/families/family_descriptor.hpp"
@@ -19,6 +21,7 @@
 #include "tests/support/random/order_of_reference.hpp"
 #include "tests/support/random/random_stages.hpp"
 #include "tests/support/random/spec_variants.hpp"
+#include "tests/support/random/trained_part.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -266,6 +269,23 @@ RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::s
                             made.refusals.back())};
 }
 
+RandomDeck with_trained_part(const RandomDeck& deck, double share) {
+    constexpr std::string_view section = "\ntrain: {";
+    const auto begin = deck.text.find(section);
+    ZG_EXPECTS(begin != std::string::npos);
+    Draw draw{deck.seed + 6'000'000};
+    if (!deck.run.train.only.empty() || !draw.chance(share)) {
+        return deck;
+    }
+    auto made = first_taken(deck.seed, deck.ranks, [&] {
+        auto text = deck.text;
+        const auto patterns = write_patterns(draw_trained_part(draw, deck.run.model));
+        return text.insert(begin + section.size(), fmt::format("only: {}, ", patterns));
+    });
+    made.refusals.insert(made.refusals.begin(), deck.refusals.begin(), deck.refusals.end());
+    return made;
+}
+
 RandomDeck random_deck(std::uint64_t seed, int max_ranks) {
     Draw draw{seed};
     int ranks = 0;
@@ -273,13 +293,14 @@ RandomDeck random_deck(std::uint64_t seed, int max_ranks) {
     do {
         ranks = draw.one_of<int>({1, 2, 3, 4, 4, 5, 6, 6, 6, 7});
     } while (ranks > max_ranks);
-    return drawn_deck(draw, seed, ranks, 3, {});
+    return with_trained_part(drawn_deck(draw, seed, ranks, 3, {}), 0.2);
 }
 
 RandomDeck random_deck_of_tiers(std::uint64_t seed, int max_ranks, const std::string& nvme_folder) {
     Draw draw{seed};
     const auto ranks = static_cast<int>(draw.between(1, max_ranks));
     auto deck = drawn_deck(draw, seed, ranks, 20, nvme_folder);
+    deck = with_trained_part(deck, deck.run.parallel.stages > 1 ? 0.4 : 0.15);
     if (draw.chance(0.6)) {
         draw_fates_of_deck(draw, deck);
     }

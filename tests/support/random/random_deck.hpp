@@ -24,6 +24,14 @@ struct RandomDeck {
 /// Errors: Error{internal} if the rules reject a hundred texts
 RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::string()>& draw_text);
 
+/// Returns the deck with drawn patterns of trained tensors, for `share` of the seeds.
+///
+/// draw_trained_part draws them. A deck that already has patterns or adapters keeps them. The patterns are
+/// drawn with a seed of their own, so they change no other draw.
+///
+/// Errors: as first_taken
+RandomDeck with_trained_part(const RandomDeck& deck, double share);
+
 /// Draws a deck by seed: models of odd sizes in both families, 1 to `max_ranks` data ranks.
 ///
 /// Rejected draws are repeated; some are meant to be rejected.

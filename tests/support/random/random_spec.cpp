@@ -17,6 +17,7 @@
 #include "tests/support/random/draw.hpp"
 #include "tests/support/random/draw_fates.hpp"
 #include "tests/support/random/spec_variants.hpp"
+#include "tests/support/random/trained_part.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -247,6 +248,10 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
         spec = with_grid(spec, std::max(2, spec.parallel.tensor), limits.max_ranks);
         spec = grid_draw.chance(0.6) ? with_cube(spec, limits.max_ranks) : spec;
         spec.overlap.tensor_pieces = in_pieces && (spec.parallel.has_cube() || !spec.parallel.has_grid());
+    }
+    Draw trained_draw{seed + 7'000'000};
+    if (limits.frozen && spec.train.only.empty() && spec.parallel.stages > 1 && trained_draw.chance(0.3)) {
+        spec.train.only = draw_trained_part(trained_draw, spec.model);
     }
     Draw draw{seed + 9'000'000};
     if (limits.fates && draw.chance(0.6)) {
