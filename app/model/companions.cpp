@@ -66,13 +66,13 @@ std::optional<hf::TokenText> text_of(const data::TextTokenizer& tokenizer,
     return text.empty() ? std::nullopt : std::optional{hf::TokenText{*token, text}};
 }
 
-/// Returns the first source of conversations that the run trains on; null if it has none.
+/// Returns the first source of conversations of the training data; null if it does not exist.
 const spec::Source* first_chat(const spec::Data& data) {
     const auto found = std::ranges::find(data.train, spec::TokenFormat::chat, &spec::Source::format);
     return found == data.train.end() ? nullptr : &*found;
 }
 
-/// Returns the tokens that end turns of the run's conversations, or prints a note that they are unknown.
+/// Returns the tokens that end turns of the run's conversations. Prints a note if they are unknown.
 std::vector<std::int32_t> turn_ends_of(const spec::Data& data,
                                        const data::TextTokenizer& tokenizer,
                                        const data::OptionalTemplate& found) {

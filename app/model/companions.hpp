@@ -1,4 +1,4 @@
-/// Files and keys that an exported model needs for its use: tokenizer, special tokens, generation, templates.
+/// Files and keys for the use of an exported model: tokenizer, special tokens, templates.
 #pragma once
 
 #include <memory>

@@ -104,7 +104,7 @@ Json value_for_class(const spec::Model& model, const layout::HfKey& key, const l
     return static_cast<std::int64_t>(number);
 }
 
-/// Returns the special tokens and settings of `usage`. Null replaces special tokens outside the vocabulary.
+/// Returns the object `usage`. Null replaces special tokens outside the vocabulary.
 ///
 /// transformers 5 does not load a model with such a pad_token_id. Negative ids count from the end.
 Json checked_usage(const std::string& usage, std::int64_t vocab) {

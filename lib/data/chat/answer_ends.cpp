@@ -104,9 +104,9 @@ fs::path folder_of(const std::string& tokenizer) {
     return fs::is_directory(path, problem) ? path : path.parent_path();
 }
 
-/// Reads the ids of a file; empty if it does not exist or has none.
+/// Reads the ids of a file; nullopt if it does not exist.
 ///
-/// \param is_strict  ids that are no tokens are rejected instead of left out
+/// \param is_strict  reject ids outside the vocabulary, instead of leaving them out
 std::optional<std::vector<std::int32_t>> read_ends(const fs::path& file, std::int64_t vocab, bool is_strict) {
     std::error_code problem;
     if (!fs::is_regular_file(file, problem)) {

@@ -21,18 +21,20 @@ namespace ziggurat::data {
 /// Errors: Error{deck} if an id of generation_config.json is not below `vocab`
 std::vector<std::int32_t> configured_ends(const std::string& tokenizer, std::int64_t vocab);
 
-/// Returns the token that ends a turn of the assistant as the template renders it; empty if it has none.
+/// Returns the token that ends a turn of the assistant in a rendered template, in a list.
+///
+/// The list is empty if the turn ends with other text.
 ///
 /// Errors: those of TemplateProcess
 std::vector<std::int32_t> turn_ends_by(const ChatTemplate& chat,
                                        const TextTokenizer& tokenizer,
                                        const TemplateEngine& engine);
 
-/// Returns the tokens that end the turns of the assistant in the training data, the most frequent one first.
+/// Returns the tokens that end the turns of the assistant in the training data.
 ///
-/// The end of a turn is its last counted token that is not white space, if that is an added token or the
-/// document token. The sample files that still exist are read; of pairs, only the chosen answers. Files of
-/// another tokenizer are left out.
+/// The most frequent one comes first. The end of a turn is its last counted token that is not white space, if
+/// that is an added token or the document token. The sample files that still exist are read; of pairs, only
+/// the chosen answers. Files of another tokenizer are left out.
 std::vector<std::int32_t> trained_turn_ends(const spec::Data& data, const TextTokenizer& tokenizer);
 
 }  // namespace ziggurat::data

@@ -45,7 +45,7 @@ struct HfKey {
     /// Value in deck syntax for null; nullptr: null counts as a missing key, or as false for a boolean.
     const char* on_null = nullptr;
     bool is_never_null = false;  ///< the class needs a value even if it has no effect: the fallback
-    bool is_integer = false;     ///< the class accepts only whole numbers, although the deck's value is a factor
+    bool is_integer = false;  ///< the class accepts only whole numbers, although the deck's value is a factor
 };
 
 /// A key of config.json with a number for each layer. Layers n, 2n, 3n ... have another number.
