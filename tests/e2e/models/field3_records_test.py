@@ -214,7 +214,7 @@ def check_numbers(place):
     run = ("check", DECKS / "llama_tiny.yaml", "data.tokenizer=none", "model.vocab=500")
     said = place.ziggurat(*run, "data.train=[{format: raw, path: numbers.bin, dtype: uint16}]")
     expect("UTF-16" not in said and "is read as" not in said, said)
-    said = place.ziggurat(*run, "data.train=[{format: raw, path: numbers.bin, dtype: uint32}]")
+    said = place.ziggurat(*run, "data.train=[{format: raw, path: numbers.bin, dtype: uint32}]", code=DECK)
     expect("'numbers.bin' is read as raw" in said, said)
 
 
