@@ -197,7 +197,7 @@ SampleFileHeader write_sample_file(const ChatJob& job,
         throw Error{ErrorKind::deck, fmt::format("'{}' has no valid record. Name a file of records.",
                                                  printable(job.inputs.empty() ? "" : job.inputs.front()))};
     }
-    for (const auto& note : output.unused_fields().notes(job.inputs.front())) {
+    for (const auto& note : output.unused_fields().notes(job.inputs)) {
         if (reports.note) {
             reports.note(note);
         }

@@ -43,11 +43,8 @@ ChatRecord read_messages(RecordFields& record, const char* key) {
 }
 
 void append_history(RecordFields& record, ChatRecord& made) {
-    if (!record.has("history")) {
-        return;
-    }
-    const auto& history = record.use("history");
-    if (!history.is_array()) {
+    const auto history = record.use_json("history", "Write a list of pairs of texts.");
+    if (!history.is_null() && !history.is_array()) {
         refuse_record("field 'history' is not a list of pairs of texts", "Correct the record.");
     }
     for (std::size_t i = 0; i < history.size(); ++i) {
@@ -139,8 +136,9 @@ ChatRecord read_one(RecordFields& record) {
         refuse_record("the record has a 'prompt' and no 'completion'", "Add the completion.");
     }
     if (record.has("chosen") || record.has("rejected")) {
-        refuse_record(fmt::format("field '{}' has no value", record.has("chosen") ? "rejected" : "chosen"),
-                      "Write both answers of the preference.");
+        refuse_record(record.has("chosen") ? "the record has a chosen answer and no rejected one"
+                                           : "the record has a rejected answer and no chosen one",
+                      "Write both answers.");
     }
     for (const char* key : {"messages", "conversations", "instruction", "text"}) {
         if (record.contains(key)) {

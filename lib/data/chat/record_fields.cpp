@@ -83,12 +83,20 @@ std::string RecordFields::use_text(const std::string& key, bool is_optional) {
     return use(key).get<std::string>();
 }
 
-ChatJson RecordFields::use_list(const std::string& key, const char* elements) {
-    auto list = use(key);
-    if (list.is_string() && list.get_ref<const std::string&>().starts_with('[')) {
-        list = parse_record_json(list.get<std::string>(), fmt::format("the text of field '{}'", key),
-                                 fmt::format("Write a list of {}.", elements));
+ChatJson RecordFields::use_json(const std::string& key, const std::string& remedy) {
+    auto value = has(key) ? use(key) : ChatJson{};
+    if (value.is_string()) {
+        const auto text = value.get<std::string>();
+        const bool is_blank = text.find_first_not_of(" \t\r\n") == std::string::npos;
+        value = is_blank ? ChatJson{}
+                         : parse_record_json(text, fmt::format("the text of field '{}'", key), remedy);
     }
+    return has_value(value) ? value : ChatJson{};
+}
+
+ChatJson RecordFields::use_list(const std::string& key, const char* elements) {
+    const bool is_json = has_text(key) && peek(key).get_ref<const std::string&>().starts_with('[');
+    auto list = is_json ? use_json(key, fmt::format("Write a list of {}.", elements)) : use(key);
     if (!list.is_array() || list.empty()) {
         refuse_record(fmt::format("field '{}' is not a list of {}", key, elements), "Correct the record.");
     }
@@ -115,7 +123,8 @@ std::vector<std::string> RecordFields::unused() const {
 
 void expect_supported(RecordFields& record) {
     for (const char* key : {"images", "image", "videos", "video", "audios", "audio"}) {
-        if (record.has(key) && has_value(record.peek(key))) {
+        if (record.has(key) && has_value(record.peek(key)) && record.peek(key) != "[]" &&
+            record.peek(key) != "null") {
             refuse_record(fmt::format("the record has '{}', and this program trains on texts only", key),
                           "Remove the record or the field.");
         }

@@ -42,6 +42,12 @@ class RecordFields {
     ///
     /// Errors: Error{deck} that names the field
     std::string use_text(const std::string& key, bool is_optional = false);
+    /// Returns a list or an object, which may be written as JSON in a text; null for a missing or empty
+    /// value.
+    ///
+    /// \param remedy  sentence for a text that is not JSON
+    /// Errors: Error{deck} that names the field
+    ChatJson use_json(const std::string& key, const std::string& remedy);
     /// Returns a list, which may be written as JSON in a text.
     ///
     /// Errors: Error{deck} that names the field

@@ -86,7 +86,7 @@ void append_turn(const ChatJson& turn, const std::string& location, ChatRecord& 
     auto message =
         role.empty() ? tool_calls_message(value, location) : make_message(role.c_str(), std::move(value));
     for (const auto& [key, other] : turn.items()) {
-        if (key != "from" && key != "value" && !message.contains(key)) {
+        if (key != "from" && key != "value" && !other.is_null() && !message.contains(key)) {
             message[key] = other;
         }
     }
@@ -96,15 +96,8 @@ void append_turn(const ChatJson& turn, const std::string& location, ChatRecord& 
 
 /// Returns the tools of a field as a list. The texts `null` and `[]` are empty lists.
 ChatJson tools_of(RecordFields& record, const char* key) {
-    auto tools = record.has(key) ? record.use(key) : ChatJson{};
-    if (tools.is_string()) {
-        const auto text = tools.get<std::string>();
-        const bool is_blank = text.find_first_not_of(" \t\r\n") == std::string::npos;
-        tools = is_blank ? ChatJson{}
-                         : parse_record_json(text, fmt::format("the text of field '{}'", key),
-                                             "Write a list of tools.");
-    }
-    if (tools.is_null() || (tools.is_structured() && tools.empty())) {
+    const auto tools = record.use_json(key, "Write a list of tools.");
+    if (tools.is_null()) {
         return ChatJson::array();
     }
     if (!tools.is_array() && !tools.is_object()) {
@@ -152,7 +145,12 @@ void append_message(const ChatJson& message, const std::string& location, ChatRe
         return;
     }
     check_message(message, location);
-    made.messages.push_back(message);
+    made.messages.push_back(ChatJson::object());
+    for (const auto& [key, value] : message.items()) {
+        if (!value.is_null() || key == "content") {
+            made.messages.back()[key] = value;
+        }
+    }
 }
 
 void read_variables(RecordFields& record, ChatRecord& made) {
@@ -170,14 +168,14 @@ void read_variables(RecordFields& record, ChatRecord& made) {
         made.variables["tools"] = std::move(tools);
         made.has_tools = true;
     }
-    if (record.has("documents")) {
-        made.variables["documents"] = record.use("documents");
+    if (auto documents = record.use_json("documents", "Write a list of documents."); !documents.is_null()) {
+        made.variables["documents"] = std::move(documents);
     }
-    if (record.has("chat_template_kwargs")) {
-        const auto& further = record.use("chat_template_kwargs");
-        if (!further.is_object()) {
-            refuse_record("field 'chat_template_kwargs' is not an object", "Correct the record.");
-        }
+    const auto further = record.use_json("chat_template_kwargs", "Write an object.");
+    if (!further.is_null() && !further.is_object()) {
+        refuse_record("field 'chat_template_kwargs' is not an object", "Correct the record.");
+    }
+    if (further.is_object()) {
         made.variables.update(further);
     }
     if (record.has("only_last") && record.peek("only_last").is_boolean()) {

@@ -25,6 +25,9 @@ void insert_system(RecordFields& record, ChatRecord& made);
 void append_messages(RecordFields& record, const char* key, ChatRecord& made);
 
 /// Appends a message with a role, or a turn of ShareGPT, `{from, value}`.
+///
+/// Null fields are omitted, except `content`: templates ask if a field is defined. TRL and axolotl do the
+/// same.
 void append_message(const ChatJson& message, const std::string& location, ChatRecord& made);
 
 /// Reads variables of the template: tools, functions, documents and chat_template_kwargs.

@@ -92,15 +92,19 @@ void UnusedFieldCounts::add(const UnusedFields& fields) {
     }
 }
 
-std::vector<std::string> UnusedFieldCounts::notes(const std::string& path) const {
+std::vector<std::string> UnusedFieldCounts::notes(const std::vector<std::string>& paths) const {
     std::vector<std::string> notes;
+    const auto others = paths.size() - 1;
+    const auto files =
+        fmt::format("'{}'{}", printable(paths.front()),
+                    others == 0 ? "" : fmt::format(" and {} more file{}", others, others == 1 ? "" : "s"));
     if (!in_record_.empty()) {
-        notes.push_back(fmt::format("fields of records of '{}' that are not used: {}", printable(path),
-                                    list_of(in_record_)));
+        notes.push_back(
+            fmt::format("fields of records of {} that are not used: {}", files, list_of(in_record_)));
     }
     if (!in_template_.empty()) {
-        notes.push_back(fmt::format("fields of records of '{}' that the chat template does not mention: {}",
-                                    printable(path), list_of(in_template_)));
+        notes.push_back(fmt::format("fields of records of {} that the chat template does not mention: {}",
+                                    files, list_of(in_template_)));
     }
     return notes;
 }

@@ -33,8 +33,8 @@ class UnusedFieldCounts {
     /// Returns a sentence for the fields that no record uses and one for those that the template does not
     /// mention; empty if there are no such fields.
     ///
-    /// \param path  file of the records
-    std::vector<std::string> notes(const std::string& path) const;
+    /// \param paths  files of the records, at least one
+    std::vector<std::string> notes(const std::vector<std::string>& paths) const;
 
   private:
     std::map<std::string, std::int64_t> in_record_, in_template_;

@@ -112,6 +112,7 @@ def check_tools(style):
              ({"tools": WEATHER}, with_tools),
              *(({"tools": none}, without) for none in ("null", "[]", "", [], None)),
              ({"tools": None, "conversations": [], "history": [], "images": [], "chosen": None, "documents": []}, without)]
+    cases.append(({"messages": [message | {"tool_calls": None, "name": None} for message in chat]}, without))
     found = style.samples([{"messages": chat} | fields for fields, _ in cases], "tools")
     for (fields, wanted), sample in zip(cases, found):
         compare(f"{fields}", sample, *wanted, style.tokenizer)

@@ -35,6 +35,14 @@ TEST(ChatRecord, KeepsMessagesWithAllTheirKeysInOrder) {
     EXPECT_EQ(record.prompt_messages, 0);
 }
 
+TEST(ChatRecord, OmitsNullFieldsOfMessages) {
+    EXPECT_EQ(messages_of(R"({"messages": [{"role": "user", "content": "a", "name": null, "tool_calls": null},
+                              {"role": "assistant", "content": null, "tool_calls": [1]}]})"),
+              R"([{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[1]}])");
+    EXPECT_EQ(messages_of(R"({"conversations": [{"from": "human", "value": "a", "name": null, "id": 1}]})"),
+              R"([{"role":"user","content":"a","id":1}])");
+}
+
 TEST(ChatRecord, ReadsPromptAndCompletion) {
     const auto texts = one_of(R"({"prompt": "a ", "completion": "b"})");
     EXPECT_EQ(texts.kind, RecordKind::plain_pair);

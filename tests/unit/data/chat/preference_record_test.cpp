@@ -159,7 +159,7 @@ TEST(PreferenceRecord, IsRefusedWithTheNameOfTheBadField) {
     EXPECT_THAT(mismatch(R"({"prompt": [{"role": "user", "content": "q"}], "chosen": 3, "rejected": "b"})"),
                 HasSubstr("'chosen' is not a text, a message or a list of messages"));
     EXPECT_THAT(mismatch(R"({"chosen": [{"role": "user", "content": "q"}], "rejected": []})"),
-                HasSubstr("field 'rejected' has no value"));
+                HasSubstr("has a chosen answer and no rejected one"));
     EXPECT_THAT(
         mismatch(R"({"instruction": "q", "chosen": {"from": "alien", "value": "a"}, "rejected": "b"})"),
         HasSubstr("field 'chosen' is from 'alien'"));

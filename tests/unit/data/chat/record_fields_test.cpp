@@ -106,7 +106,10 @@ TEST(RecordFields, WithoutAValueAreMissing) {
                                R"({{"conversations": [], "instruction": "q", "output": "a", "input": null}})",
                                R"({{"prompt": [], "messages": {0}, "chosen": null, "rejected": []}})",
                                R"({{"prompt": "", "messages": {0}, "documents": [], "images": []}})",
-                               R"({{"text": null, "messages": {0}, "chat_template_kwargs": {{}}}})"}) {
+                               R"({{"text": null, "messages": {0}, "chat_template_kwargs": {{}}}})",
+                               R"({{"messages": {0}, "chat_template_kwargs": "{{}}", "text": ""}})",
+                               R"({{"messages": {0}, "documents": "null", "tools": "[ ]"}})",
+                               R"({{"instruction": "q", "output": "a", "history": "[]"}})"}) {
         const auto json = fmt::format(fmt::runtime(record), turns);
         const auto made = one_of(json);
         EXPECT_EQ(made.kind, RecordKind::conversation) << json;
@@ -135,6 +138,7 @@ TEST(RecordFields, ThatAskForAnotherTrainingAreRefused) {
     for (const char* key : {"images", "videos", "audios", "image"}) {
         EXPECT_THAT(mismatch(fmt::format(R"("{}": ["a.png"])", key)), HasSubstr("trains on texts only"));
     }
+    EXPECT_EQ(mismatch(R"("images": "[]", "videos": "null", "audio": "")"), "");
     EXPECT_THAT(mismatch(R"("label": false)"), HasSubstr("'label' is false"));
     EXPECT_THAT(mismatch(R"("kto_tag": false)"), HasSubstr("'kto_tag' is false"));
     EXPECT_THAT(mismatch(R"("weight": 0.5)"), HasSubstr("the record has weight 0.5"));
@@ -196,14 +200,14 @@ TEST(FunctionCalls, BecomeToolCalls) {
 
 TEST(UnusedFields, AreCountedByRecord) {
     UnusedFieldCounts counts;
-    EXPECT_THAT(counts.notes("a.jsonl"), IsEmpty());
+    EXPECT_THAT(counts.notes({"a.jsonl"}), IsEmpty());
     for (int i = 0; i < 2; ++i) {
         const auto record =
             one_of(with_turns(i == 0 ? R"("id": 3, "tools": [{"name": "f"}])" : R"("id": 4)"));
         counts.add(fields_without_effect(record, "{{ messages }}"));
     }
     EXPECT_THAT(
-        counts.notes("a.jsonl"),
+        counts.notes({"a.jsonl"}),
         ElementsAre(
             "fields of records of 'a.jsonl' that are not used: id (2 records)",
             "fields of records of 'a.jsonl' that the chat template does not mention: tools (1 record)"));
