@@ -19,6 +19,11 @@ def unused_character(text):
     return next(chr(code) for code in range(0xE000, 0xF900) if chr(code) not in text)
 
 
+def common_length(text, other):
+    """Returns the number of characters at the beginning of both texts that are equal."""
+    return next((at for at, (one, two) in enumerate(zip(text, other)) if one != two), min(len(text), len(other)))
+
+
 class Conversation:
     """A rendered conversation, and the offsets of its messages in the text."""
 
@@ -39,15 +44,36 @@ class Conversation:
         is_same = begin >= 0 and begin <= end and changed[:begin] == self.text[:begin] and rest == self.text[end:]
         return (begin, end) if is_same else None
 
+    def after_prompt(self, messages, text):
+        """Returns the offset after the generation prompt that follows `messages` in a text; None if they change.
+
+        The prompt may contain more than the text of an answer, such as the beginning of a thought; then the offset
+        is where they differ, as in TRL."""
+        prompt = self.render(messages, True)[0]
+        if text.startswith(prompt):
+            return len(prompt)
+        plain = self.render(messages)[0]
+        return common_length(prompt, text) if text.startswith(plain) and prompt.startswith(plain) else None
+
     def answer_frame(self, role):
         """Returns the texts of an answer before and after its content; None for other messages."""
         asked, mark = [{"role": "user", "content": "x"}], unused_character("")
         if role != "assistant":
             return None
-        prompt = self.render(asked, True)[0]
         whole = self.render(asked + [{"role": role, "content": mark}])[0]
-        at = whole.find(mark)
-        return (whole[len(prompt):at], whole[at + 1:]) if at >= len(prompt) and whole.startswith(prompt) else None
+        begin, at = self.after_prompt(asked, whole), whole.find(mark)
+        return (whole[begin:at], whole[at + 1:]) if begin is not None and at >= begin else None
+
+    def begin_after_question(self, index):
+        """Returns the begin of an answer, found by a question that is inserted before it; None if that changes more."""
+        asked = self.messages[:index] + [{"role": "user", "content": "x"}]
+        try:
+            longer = self.render(asked + self.messages[index:])[0]
+            begin = self.after_prompt(asked, longer)
+        except Exception:
+            return None
+        is_same = begin is not None and self.text.endswith(longer[begin:])
+        return len(self.text) - len(longer) + begin if is_same else None
 
     def edge_by_content(self, index, is_end):
         """Returns the begin or the end of an answer by its content; None if it cannot be found."""
@@ -66,19 +92,22 @@ class Conversation:
             after = after[:len(after) - len(ending)]
         return content[1] + len(after) if after and self.text.startswith(after, content[1]) else None
 
+    def begin_without_rendering(self, first):
+        found = self.begin_after_question(first)
+        return self.edge_by_content(first, False) if found is None else found
+
     def begin_of(self, first):
         """Returns the offset after the generation prompt of message `first`; None if earlier messages change."""
-        found = self.edge_by_content(first, False) if first == 0 else None
+        found = self.begin_without_rendering(first) if first == 0 else None
         if found is not None:
             return found
         try:
-            before = self.render(self.messages[:first], True)[0]
+            return self.after_prompt(self.messages[:first], self.text)
         except Exception:
-            found = self.edge_by_content(first, False)
+            found = self.begin_without_rendering(first)
             if found is None:
                 raise
             return found
-        return len(before) if self.text.startswith(before) else None
 
     def end_of(self, last):
         """Returns the offset after message `last - 1`; None if it changes when more follow."""

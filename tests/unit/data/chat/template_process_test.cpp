@@ -129,6 +129,30 @@ TEST(TemplateProcess, FindsTurnsWhoseBeginningsCannotBeRendered) {
     EXPECT_THAT(with_blocks.render(asked).spans, ElementsAre(TextSpan{6, 7}));
 }
 
+TEST(TemplateProcess, BeginsTurnsWhereTheGenerationPromptDiffers) {
+    // The prompt of DeepSeek-R1 begins a thought, which earlier answers do not have.
+    const auto made = chat(
+        "{% for m in messages %}{{ m.role[0] }}:{{ m.content }};{% endfor %}"
+        "{% if add_generation_prompt %}a:<think>{% endif %}");
+    TemplateProcess process{made, {}};
+    EXPECT_THAT(process.render(request(three_messages, {{1, 2}, {2, 3}})).spans,
+                ElementsAre(TextSpan{6, 10}, TextSpan{12, 14}));
+    const std::string answer_first =
+        R"([{"role": "assistant", "content": "b"}, {"role": "user", "content": "a"}, {"role": "assistant", "content": "c"}])";
+    EXPECT_THAT(process.render(request(answer_first, {{0, 1}, {2, 3}})).spans,
+                ElementsAre(TextSpan{2, 4}, TextSpan{10, 12}));
+    // In Qwen3, only answers after the last question have a thought, and a conversation needs a message.
+    const auto thinking = chat(
+        "{% set ns = namespace(last=messages[0].role | length) %}{% for m in messages %}"
+        "{% if m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}"
+        "{% for m in messages %}{{ m.role[0] }}:{% if m.role != 'user' and loop.index0 > ns.last %}<>{% "
+        "endif %}"
+        "{{ m.content }};{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+    TemplateProcess other{thinking, {}};
+    EXPECT_THAT(other.render(request(answer_first, {{0, 1}, {2, 3}})).spans,
+                ElementsAre(TextSpan{2, 4}, TextSpan{10, 14}));
+}
+
 TEST(TemplateProcess, NamesTheFailureOfABeginningThatNothingReplaces) {
     const auto made = chat(
         "{% if messages | length == 2 %}{{ raise_exception('never two') }}{% endif %}"
