@@ -32,11 +32,18 @@ namespace {
 void expect_targets(const EvalOptions& options, const spec::RunSpec& run, const train::ValidationLoss& loss) {
     if (!loss.mean) {
         const auto name = name_of_data(options, run);
+        const bool has_samples = std::ranges::any_of(run.data.validation, [](const spec::Source& source) {
+            return source.format == spec::TokenFormat::chat;
+        });
+        const char* reason =
+            has_samples
+                ? "none of the tokens that the model reads of a sample counts in the loss; it reads "
+                  "data.seq tokens"
+                : "each of its tokens begins a document, and with the model's data.reset_at_document no "
+                  "context predicts it";
         throw Error{ErrorKind::deck,
-                    fmt::format("{} has no target tokens (each of its tokens begins a document, and with the "
-                                "model's data.reset_at_document no context predicts it). "
-                                "Give files with longer documents with --data.",
-                                printable(options.data.empty() ? name : "--data: '" + name + "'"))};
+                    fmt::format("{} has no target tokens ({}). Give other files with --data.",
+                                printable(options.data.empty() ? name : "--data: '" + name + "'"), reason)};
     }
 }
 

@@ -33,6 +33,23 @@ struct ReadTasks {
     data::EncodedChoices encoded;
 };
 
+/// Removes the tasks without rows, and prints their number.
+void remove_skipped(ReadTasks& read, const std::string& path) {
+    const auto& skipped = read.encoded.skipped;
+    if (skipped.empty()) {
+        return;
+    }
+    const auto text = fmt::format(
+        "{} of {} tasks {} skipped, because an ending adds no token to its context (first: '{}', line {}, "
+        "ending {})",
+        skipped.size(), read.tasks.size(), skipped.size() == 1 ? "is" : "are", printable(path),
+        read.tasks[skipped.front()].line, read.encoded.first_skipped_ending);
+    std::fputs((message(Severity::warning, text) + "\n").c_str(), stderr);
+    for (auto index = skipped.rbegin(); index != skipped.rend(); ++index) {
+        read.tasks.erase(read.tasks.begin() + static_cast<std::ptrdiff_t>(*index));
+    }
+}
+
 ReadTasks read_tasks(const EvalOptions& options, const TrainedModel& model) {
     if (!options.choices.empty()) {
         expect_writable(options.choices, remedy_of_choices);
@@ -45,6 +62,7 @@ ReadTasks read_tasks(const EvalOptions& options, const TrainedModel& model) {
     read.encoded = data::encode_choices(
         read.tasks, *tokenizer, {.vocab = limits.vocab, .max_read = limits.max_seq}, options.task, add_bos);
     print_tokenizer_notes(*tokenizer, add_bos);
+    remove_skipped(read, options.task);
     if (const auto cut = read.encoded.cut_rows; cut > 0) {
         const auto note = fmt::format(
             "{} of {} contexts {} cut at the beginning, because the model reads at most {} tokens "
@@ -77,6 +95,7 @@ int tell(const EvalOptions& options,
                         .task = options.task,
                         .counts = data::count_right(read.tasks, choices),
                         .cut_rows = read.encoded.cut_rows,
+                        .skipped_tasks = std::ssize(read.encoded.skipped),
                         .seconds = seconds};
     for (const auto& row : read.encoded.rows.rows) {
         report.ending_tokens += row.ending;

@@ -15,6 +15,7 @@ Json packing_json(const PackedSources& packed) {
                         {"samples", of.samples},
                         {"cut", of.cut},
                         {"dropped", of.dropped},
+                        {"without_target", of.without_target},
                         {"sequences", of.trained},
                         {"held_out", of.held_out},
                         {"fill", of.fill}});

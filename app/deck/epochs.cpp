@@ -34,10 +34,13 @@ std::string packing_lines(const PackedSources& packed, std::int64_t seq) {
     for (const auto& [source, of] : packed) {
         const auto sequences = of.trained + of.held_out;
         lines += fmt::format(
-            "packing   {}: {} {} in {} sequence{} of {} tokens, {:.1f} % filled{}{}\n", source,
+            "packing   {}: {} {} in {} sequence{} of {} tokens, {:.1f} % filled{}{}{}\n", source,
             format_grouped(of.samples), of.has_pairs ? "pairs of answers" : "samples",
             format_grouped(sequences), sequences == 1 ? "" : "s", seq, 100 * of.fill,
             of.cut > 0 ? fmt::format("; {} cut at data.seq", format_grouped(of.cut)) : "",
+            of.without_target > 0 ? fmt::format(", {} of them before their first counted token",
+                                                format_grouped(of.without_target))
+                                  : "",
             of.dropped > 0 ? fmt::format("; {} longer ones dropped", format_grouped(of.dropped)) : "");
     }
     return lines;

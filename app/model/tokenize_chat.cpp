@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/model/model_options.hpp"
 #include "app/output/output_style.hpp"
@@ -90,13 +91,18 @@ int tokenize_chat(const TokenizeOptions& options) {
     progress.begin("tokenizes", "bytes");
     SkippedRecords skipped;
     std::optional<data::SpanMethod> method;
+    std::vector<std::string> notes;
     const auto made = data::write_sample_file(
         job, *tokenizer,
         {.progress = [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); },
          .skipped = [&](const data::BadLine& record) { skipped.add(record); },
-         .has_method = [&](data::SpanMethod used) { method = used; }});
+         .has_method = [&](data::SpanMethod used) { method = used; },
+         .note = [&](const std::string& text) { notes.push_back(text); }});
     progress.end();
     skipped.end();
+    for (const auto& note : notes) {
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
     const auto seconds = seconds_between(begin_ns, monotonic_ns());
     fmt::print("{}  {}, {} tokens, {} of them count in the loss{}\nmask  {}, {}; in {}, {} tokens/s\n",
                printable(output), records_of(made), format_grouped(made.num_tokens),

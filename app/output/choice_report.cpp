@@ -47,6 +47,10 @@ std::string choice_table(const ChoiceReport& report) {
                                 counts.accuracy(name.setup), counts.standard_error(name.setup), name.of);
         }
     }
+    if (report.skipped_tasks > 0) {
+        text += fmt::format("skipped     {} task{} with an ending that adds no token\n",
+                            format_grouped(report.skipped_tasks), report.skipped_tasks == 1 ? "" : "s");
+    }
     if (counts.undecided > 0) {
         text += fmt::format("not finite  {} task{} without a choice\n", format_grouped(counts.undecided),
                             counts.undecided == 1 ? "" : "s");
@@ -81,6 +85,7 @@ std::string choice_json(const ChoiceReport& report) {
     line.field("tokens", report.ending_tokens);
     line.field("read_tokens", report.read_tokens);
     line.field("cut_contexts", report.cut_rows);
+    line.field("skipped_tasks", report.skipped_tasks);
     line.field("seconds", report.seconds);
     return std::string{line.end()};
 }

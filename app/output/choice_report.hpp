@@ -17,6 +17,7 @@ struct ChoiceReport {
     std::int64_t ending_tokens = 0;  ///< tokens whose log-probabilities are summed
     std::int64_t read_tokens = 0;    ///< tokens that the model has read, with contexts
     std::int64_t cut_rows = 0;       ///< endings whose context was cut at its beginning
+    std::int64_t skipped_tasks = 0;  ///< tasks that are not in `counts`: an ending adds no token
     double seconds = 0;              ///< from the first batch to the last
 };
 

@@ -31,6 +31,10 @@ data::SampleFileReports encoding_reports(Progress& progress) {
         progress.begin("encodes conversations", "bytes");
     };
     reports.of_job.progress = [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); };
+    reports.of_job.note = [&](const std::string& note) {
+        progress.end();
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    };
     return reports;
 }
 
@@ -53,6 +57,9 @@ deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source
                         .dropped = packed->num_dropped,
                         .trained = packed->num_trained,
                         .held_out = packed->num_held_out,
+                        .without_target = packed->num_without_target,
+                        .held_out_samples = packed->num_held_out_samples,
+                        .held_out_without_target = packed->num_held_out_without_target,
                         .fill = packed->fill(),
                         .has_pairs = opened->num_pairs() > 0};
     }

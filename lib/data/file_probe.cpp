@@ -71,6 +71,10 @@ bool are_narrow_numbers(std::string_view bytes) {
     return bytes.size() >= 2;
 }
 
+bool are_numbers(std::string_view bytes, spec::RawType type) {
+    return type == spec::RawType::uint16 ? are_narrow_numbers(bytes) : are_wide_numbers(bytes);
+}
+
 FileProbe look_of_numbers(spec::RawType type) {
     return {.what = fmt::format("bare token numbers of {} bits", type == spec::RawType::uint16 ? 16 : 32),
             .remedy = fmt::format("Use {{format: raw, dtype: {}}}.", spec::word_of(type)),
@@ -80,7 +84,10 @@ FileProbe look_of_numbers(spec::RawType type) {
 /// Identifies a file by a unique beginning.
 std::optional<FileProbe> certain_look(std::string_view bytes) {
     if (const auto found = recognise_file(bytes)) {
-        return FileProbe{.what = found->what, .remedy = found->remedy, .is_certain = true};
+        return FileProbe{.what = found->what,
+                         .remedy = found->remedy,
+                         .is_certain = true,
+                         .is_wide_text = found->kind == FileKind::wide_text};
     }
     if (bytes.starts_with(megatron_magic)) {
         return FileProbe{.what = "an index of Megatron-LM",
@@ -130,11 +137,19 @@ std::optional<FormatWarning> doubt_text(const MappedFile& file, const FileProbe&
                          .is_certain = probed.is_certain};
 }
 
+std::string_view beginning_of(std::span<const std::byte> content) {
+    const auto seen = content.first(std::min(content.size(), static_cast<std::size_t>(max_looked_at)));
+    return {reinterpret_cast<const char*>(seen.data()), seen.size()};
+}
+
 /// Returns the reason why a file that is read as numbers of `type` looks like another kind of file.
 std::optional<FormatWarning> doubt_numbers(const MappedFile& file,
                                            const FileProbe& probed,
                                            spec::RawType type) {
     if (!probed.is_certain && !probed.is_text && (!probed.numbers || probed.numbers == type)) {
+        return std::nullopt;
+    }
+    if (probed.is_wide_text && are_numbers(beginning_of(file.content()), type)) {
         return std::nullopt;
     }
     return FormatWarning{.path = file.path(),
@@ -146,8 +161,7 @@ std::optional<FormatWarning> doubt_numbers(const MappedFile& file,
 }  // namespace
 
 FileProbe probe_content(std::span<const std::byte> content) {
-    const auto seen = content.first(std::min(content.size(), static_cast<std::size_t>(max_looked_at)));
-    return look_at_bytes({reinterpret_cast<const char*>(seen.data()), seen.size()});
+    return look_at_bytes(beginning_of(content));
 }
 
 std::optional<FormatWarning> check_format(const spec::Source& source, const TokenSource& opened) {

@@ -22,6 +22,7 @@ struct FileProbe {
     bool is_text = false;                       ///< it looks like text
     double share_of_text = 0;                   ///< share of its first bytes that belong to UTF-8 characters
     bool is_certain = false;                    ///< its beginning is unique to this format
+    bool is_wide_text = false;                  ///< it begins like UTF-16 or UTF-32, as token numbers may
 };
 
 /// Guesses the format of a file that is not empty.
@@ -40,6 +41,9 @@ struct FormatWarning {
 };
 
 /// Checks the beginning of each file of a text or raw source, which have no header.
+///
+/// Token numbers may begin like text in UTF-16 or UTF-32. A raw source is not suspected of such text if all
+/// its first numbers may be ids of its type.
 ///
 /// Empty if all files look as expected.
 std::optional<FormatWarning> check_format(const spec::Source& source, const TokenSource& opened);

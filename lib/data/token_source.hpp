@@ -29,6 +29,10 @@ struct SequenceLayout {
     std::int64_t num_filled = 0;   ///< tokens of samples; the other tokens are padding
     std::int64_t num_cut = 0;      ///< samples or pairs whose end is missing, because they were too long
     std::int64_t num_dropped = 0;  ///< samples or pairs that were left out, because they were too long
+    /// Samples whose used tokens all do not count in the loss, because they are cut.
+    std::int64_t num_without_target = 0;
+    std::int64_t num_held_out_samples = 0;         ///< of num_samples, those that are held out
+    std::int64_t num_held_out_without_target = 0;  ///< of num_without_target, those that are held out
 
     /// Returns the share of tokens that are not padding.
     double fill() const {

@@ -36,8 +36,12 @@ struct SourceFacts {
     struct Packed {
         std::int64_t samples = 0, cut = 0, dropped = 0;
         std::int64_t trained = 0, held_out = 0;  ///< sequences
-        double fill = 0;                         ///< share of tokens that are not padding
-        bool has_pairs = false;                  ///< samples, cut and dropped count pairs of answers
+        /// Samples that are cut before their first token that counts in the loss.
+        std::int64_t without_target = 0;
+        std::int64_t held_out_samples = 0,
+                     held_out_without_target = 0;  ///< of `samples` and `without_target`
+        double fill = 0;                           ///< share of tokens that are not padding
+        bool has_pairs = false;                    ///< samples, cut and dropped count pairs of answers
     };
     std::optional<Packed> packed = {};
     std::vector<std::string> files = {};  ///< files with its tokens, in order

@@ -141,13 +141,14 @@ void TrainingLoop::check_updated_step() {
 
 void TrainingLoop::warn_of_no_targets() {
     if (!has_warned_of_no_targets_) {
-        reporter_.print_line(
-            message(Severity::warning,
-                    fmt::format("the batch of step {} has no target tokens, so it has no loss and no "
-                                "gradients (its update is only decay and momentum; loss is null in "
-                                "metrics.jsonl). Check data.reset_at_document and documents of one "
-                                "token. This warning is printed once.",
-                                step_)));
+        reporter_.print_line(message(
+            Severity::warning,
+            fmt::format(
+                "the batch of step {} has no target tokens, so it has no loss and no "
+                "gradients (its update is only decay and momentum; loss is null in "
+                "metrics.jsonl). Check data.reset_at_document, documents of one token, and "
+                "samples that data.seq cuts before their first counted token. This warning is printed once.",
+                step_)));
     }
     has_warned_of_no_targets_ = true;
 }

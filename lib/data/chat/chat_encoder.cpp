@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "data/chat/function_calls.hpp"
+#include "data/chat/message_training.hpp"
+#include "data/chat/record_fields.hpp"
 #include "data/unicode/characters.hpp"
 
 namespace ziggurat::data {
@@ -48,6 +51,45 @@ void finish(EncodedSample& sample, std::string_view answer) {
                 "no token of the record counts in the loss. Remove the record, or set loss_on all."};
 }
 
+/// Rejects a message that is to count although it is not of an assistant.
+void expect_no_request(const ChatJson& message, std::int64_t index) {
+    for (const char* key : {"train", "training", "trainable"}) {
+        if (has_field(message, key) && message[key] != false && message[key] != 0) {
+            throw Error{
+                ErrorKind::deck,
+                fmt::format("message {} (counted from 1) has '{}' and is not of an assistant, whose messages "
+                            "alone count. Remove the field, or set loss_on all.",
+                            index + 1, key)};
+        }
+    }
+}
+
+/// Returns the messages from `first` on that their fields exclude from the loss.
+std::vector<MessageRange> excluded_messages(const ChatRecord& record, std::int64_t first) {
+    std::vector<MessageRange> excluded;
+    for (auto i = first; i < std::ssize(record.messages); ++i) {
+        if (!counts_by_field(record.messages[static_cast<std::size_t>(i)], "a message").value_or(true)) {
+            excluded.push_back({i, i + 1});
+        }
+    }
+    return excluded;
+}
+
+[[noreturn]] void refuse_without_turns(const ChatRecord& record, bool has_excluded) {
+    const char* what = record.is_answer             ? "answer"
+                       : record.prompt_messages > 0 ? "completion"
+                                                    : "conversation";
+    throw Error{
+        ErrorKind::deck,
+        has_excluded
+            ? fmt::format(
+                  "no message of an assistant counts in the {}: its fields, such as weight 0, exclude "
+                  "all. Remove the record or the fields.",
+                  what)
+            : fmt::format("the {} has no message of an assistant. Remove the record, or set loss_on all.",
+                          what)};
+}
+
 }  // namespace
 
 RenderRequest render_request(const ChatRecord& record, spec::LossOn loss_on) {
@@ -58,30 +100,37 @@ RenderRequest render_request(const ChatRecord& record, spec::LossOn loss_on) {
                           .marked = {record.prompt_messages, num_messages},
                           .turns = {}};
     if (loss_on == spec::LossOn::all) {
+        request.excluded = excluded_messages(record, record.is_answer ? record.prompt_messages : 0);
+        request.ignores_blocks = record.is_answer || !request.excluded.empty();
         if (record.is_answer) {
             request.turns = {request.marked};
-            request.ignores_blocks = true;
         }
         return request;
     }
+    request.excluded = excluded_messages(record, record.prompt_messages);
     if (loss_on == spec::LossOn::completion && !record.is_answer && record.prompt_messages > 0) {
         request.turns = {request.marked};
         return request;
     }
+    bool is_last_excluded = false;
     for (auto i = record.prompt_messages; i < num_messages; ++i) {
-        if (is_assistant(record.messages[static_cast<std::size_t>(i)])) {
+        const auto& message = record.messages[static_cast<std::size_t>(i)];
+        if (!is_assistant(message)) {
+            expect_no_request(message, i);
+        } else if (std::ranges::find(request.excluded, MessageRange{i, i + 1}) == request.excluded.end()) {
             request.turns.push_back({i, i + 1});
+            is_last_excluded = false;
+        } else {
+            is_last_excluded = true;
         }
     }
-    if (request.turns.empty()) {
-        throw Error{ErrorKind::deck,
-                    fmt::format("the {} no message of an assistant. Remove the record, or set "
-                                "loss_on all.",
-                                record.is_answer             ? "answer has"
-                                : record.prompt_messages > 0 ? "completion has"
-                                                             : "conversation has")};
+    const bool is_last_only =
+        (loss_on == spec::LossOn::completion && !record.is_answer) || record.counts_last_only;
+    // If the last message of an assistant is excluded, no earlier one takes its place.
+    if (request.turns.empty() || (is_last_only && is_last_excluded)) {
+        refuse_without_turns(record, is_last_excluded);
     }
-    if (loss_on == spec::LossOn::completion && !record.is_answer) {
+    if (is_last_only) {
         request.turns = {request.turns.back()};
         request.marked = request.turns.front();
     }
@@ -102,17 +151,29 @@ ChatEncoder::ChatEncoder(const TextTokenizer& tokenizer,
 
 std::vector<EncodedSample> ChatEncoder::encode(std::string_view record) {
     std::vector<EncodedSample> samples;
-    for (const auto& parsed : parse_chat_records(record)) {
+    unused_ = {};
+    for (auto& parsed : parse_chat_records(record)) {
         const char* answer = !parsed.is_answer ? "" : samples.empty() ? "chosen" : "rejected";
+        if (parsed.kind == RecordKind::conversation && chat_ != nullptr) {
+            replace_function_calls(parsed, template_of(parsed));
+        }
         samples.push_back(parsed.kind == RecordKind::conversation ? encode_conversation(parsed)
                                                                   : encode_text(parsed));
         finish(samples.back(), answer);
+        unused_.add(fields_without_effect(parsed, template_of(parsed)));
     }
     if (samples.size() == 2 && samples[0].ids == samples[1].ids) {
         throw Error{ErrorKind::deck,
                     "the chosen and the rejected answer are equal, token by token. Remove the record."};
     }
     return samples;
+}
+
+const std::string& ChatEncoder::template_of(const ChatRecord& record) const {
+    static const std::string none;
+    return chat_ == nullptr                                ? none
+           : record.has_tools && !chat_->tool_text.empty() ? chat_->tool_text
+                                                           : chat_->text;
 }
 
 EncodedSample ChatEncoder::encode_text(const ChatRecord& record) {
@@ -152,19 +213,31 @@ EncodedSample ChatEncoder::encode_conversation(const ChatRecord& record) {
     const auto rendered = process_->render(render_request(record, loss_on_));
     EncodedSample sample;
     begins_.clear();
-    if (loss_on_ == spec::LossOn::all && !record.is_answer) {
+    const bool counts_all = loss_on_ == spec::LossOn::all;
+    if (counts_all && !record.is_answer && rendered.excluded.empty()) {
         encoder_->encode(rendered.text, sample.ids);
         sample.counts.assign(sample.ids.size(), 1);
         return sample;
     }
     encoder_->encode_with_begins(rendered.text, sample.ids, begins_);
     sample.counts.assign(sample.ids.size(), 0);
-    if (loss_on_ == spec::LossOn::all) {
-        const auto first = std::ranges::lower_bound(begins_, rendered.spans.at(0).begin) - begins_.begin();
+    if (counts_all) {
+        const auto begin = record.is_answer ? rendered.spans.at(0).begin : 0;
+        const auto first = std::ranges::lower_bound(begins_, begin) - begins_.begin();
         std::fill(sample.counts.begin() + first, sample.counts.end(), 1);
-        return sample;
+    } else {
+        count_spans(rendered, process_->span_method(record.has_tools), sample);
     }
-    const auto method = process_->span_method(record.has_tools);
+    for (std::size_t i = 0; i < begins_.size(); ++i) {
+        const bool is_excluded = std::ranges::any_of(rendered.excluded, [&](const TextSpan& span) {
+            return begins_[i] >= span.begin && begins_[i] < span.end;
+        });
+        sample.counts[i] = is_excluded ? 0 : sample.counts[i];
+    }
+    return sample;
+}
+
+void ChatEncoder::count_spans(const RenderedText& rendered, SpanMethod method, EncodedSample& sample) const {
     for (const auto& span : rendered.spans) {
         if (span.begin == span.end) {
             continue;
@@ -175,7 +248,6 @@ EncodedSample ChatEncoder::encode_conversation(const ChatRecord& record) {
             count_turn(span, rendered.text, sample);
         }
     }
-    return sample;
 }
 
 // Same as apply_chat_template(return_assistant_tokens_mask=True) of transformers.

@@ -11,6 +11,7 @@
 #include "data/chat/chat_record.hpp"
 #include "data/chat/chat_template.hpp"
 #include "data/chat/template_process.hpp"
+#include "data/chat/unused_fields.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "spec/run_spec.hpp"
 
@@ -33,6 +34,8 @@ struct EncodedSample {
 /// - from generation blocks: from the token of the block's first character to that of its last one;
 /// - from prefix rendering: those that begin inside of the turn, up to its end token. White space after an
 ///   added token at the end of a turn does not count.
+///
+/// Fields of messages such as `weight` exclude a message from the loss (counts_by_field()).
 ///
 /// The prompt of a preference never counts. Turns of its answer do, or with loss_on all its tokens.
 ///
@@ -57,6 +60,9 @@ class ChatEncoder {
     ///         Error{resource}
     std::vector<EncodedSample> encode(std::string_view record);
 
+    /// Returns the fields of the last record without an effect on its samples.
+    const UnusedFields& unused_fields() const noexcept { return unused_; }
+
     /// Returns the method of the template for conversations without tools; empty before the first one.
     std::optional<SpanMethod> span_method() const {
         return process_ == nullptr ? std::nullopt : std::optional{process_->span_method(false)};
@@ -65,6 +71,8 @@ class ChatEncoder {
   private:
     EncodedSample encode_text(const ChatRecord& record);
     EncodedSample encode_conversation(const ChatRecord& record);
+    const std::string& template_of(const ChatRecord& record) const;
+    void count_spans(const RenderedText& rendered, SpanMethod method, EncodedSample& sample) const;
     void count_marked(TextSpan span, std::size_t text_bytes, EncodedSample& sample) const;
     void count_turn(TextSpan span, std::string_view text, EncodedSample& sample) const;
 
@@ -76,11 +84,12 @@ class ChatEncoder {
     std::unique_ptr<TemplateProcess> process_;
     spec::LossOn loss_on_;
     std::vector<std::uint32_t> begins_;
+    UnusedFields unused_;
 };
 
 /// Returns the request that renders a conversation for training.
 ///
-/// Errors: Error{deck} if no turn of an assistant counts
+/// Errors: Error{deck} if no turn of an assistant counts, or a message of another role is to count
 RenderRequest render_request(const ChatRecord& record, spec::LossOn loss_on);
 
 }  // namespace ziggurat::data

@@ -12,6 +12,7 @@
 #include "base/text/printable.hpp"
 #include "data/chat/chat_encoder.hpp"
 #include "data/chat/record_reader.hpp"
+#include "data/chat/unused_fields.hpp"
 #include "data/mapped_file.hpp"
 #include "data/tokenize/ordered_pool.hpp"
 
@@ -26,6 +27,7 @@ struct EncodedRecord {
     std::int64_t line = 0;
     std::vector<EncodedSample> samples = {};  ///< empty: the record is bad
     std::string problem = {};                 ///< of a bad record
+    UnusedFields unused = {};
 
     bool is_preference() const noexcept { return samples.size() == 2; }
 };
@@ -53,14 +55,15 @@ class RecordEncoder {
         encoded.file_bytes = batch.file_bytes;
         for (const auto& record : batch.records) {
             try {
-                encoded.records.push_back({record.line, encoder_->encode(record.json)});
+                auto samples = encoder_->encode(record.json);
+                encoded.records.push_back({record.line, std::move(samples), {}, encoder_->unused_fields()});
             } catch (const UnusableTemplate&) {
                 throw;
             } catch (const Error& problem) {
                 if (problem.kind() != ErrorKind::deck) {
                     throw Error{problem.kind(), at_line(batch.path, record.line, problem.what())};
                 }
-                encoded.records.push_back({record.line, {}, problem.what()});
+                encoded.records.push_back({record.line, {}, problem.what(), {}});
                 if (!skips_bad_records_) {
                     break;  // SampleOutput reports the first bad record, of either sort
                 }
@@ -100,6 +103,7 @@ class SampleOutput {
     }
 
     bool is_empty() const noexcept { return !has_preferences_; }
+    const UnusedFieldCounts& unused_fields() const noexcept { return unused_; }
 
     SampleFileHeader complete(SampleFileHeader made_from) {
         made_from.version = has_preferences_.value() ? SampleFileHeader::pairs_version
@@ -120,6 +124,7 @@ class SampleOutput {
 
     void add_samples(const EncodedRecord& record) {
         has_preferences_ = record.is_preference();
+        unused_.add(record.unused);
         for (const auto& sample : record.samples) {
             writer_.add(sample.ids, sample.counts);
         }
@@ -128,6 +133,7 @@ class SampleOutput {
     SampleFileWriter writer_;
     const ChatReports& reports_;
     bool skips_bad_records_;
+    UnusedFieldCounts unused_;
     std::optional<bool> has_preferences_;  // empty: no valid record so far
 };
 
@@ -190,6 +196,11 @@ SampleFileHeader write_sample_file(const ChatJob& job,
     if (output.is_empty()) {
         throw Error{ErrorKind::deck, fmt::format("'{}' has no valid record. Name a file of records.",
                                                  printable(job.inputs.empty() ? "" : job.inputs.front()))};
+    }
+    for (const auto& note : output.unused_fields().notes(job.inputs)) {
+        if (reports.note) {
+            reports.note(note);
+        }
     }
     SampleFileHeader made_from;
     made_from.loss_on = static_cast<std::int32_t>(job.loss_on);

@@ -33,6 +33,8 @@ struct ChatReports {
     std::function<void(const BadLine& record)> skipped = {};
     /// The method by which masks of conversations are made, with the first conversation.
     std::function<void(SpanMethod method)> has_method = {};
+    /// A sentence about fields of records that affect no sample; at the end, at most two.
+    std::function<void(const std::string& text)> note = {};
 };
 
 /// Encodes records in order and writes them. Returns the header of the file.

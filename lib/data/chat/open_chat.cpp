@@ -21,6 +21,9 @@ namespace {
 /// Number of threads that encode the records of a source.
 constexpr int max_threads = 8;
 
+/// Version of the conversion of records. Files that an earlier version made are not used.
+constexpr std::uint64_t records_version = 2;
+
 bool exists(const std::string& path) {
     return ::access(path.c_str(), F_OK) == 0;
 }
@@ -55,11 +58,13 @@ std::string name_of_samples(const std::string& path,
                             std::uint64_t template_hash,
                             spec::LossOn loss_on) {
     const MappedFile records{path, key};
-    const std::array<std::uint64_t, 5> parts{
+    const std::array<std::uint64_t, 6> parts{
         XXH3_64bits(records.content().data(), records.content().size()),
-        XXH3_64bits(tokenizer_hash.data(), tokenizer_hash.size()), template_hash,
+        XXH3_64bits(tokenizer_hash.data(), tokenizer_hash.size()),
+        template_hash,
         static_cast<std::uint64_t>(loss_on),
-        static_cast<std::uint64_t>(SampleFileHeader::conversations_version)};
+        static_cast<std::uint64_t>(SampleFileHeader::conversations_version),
+        records_version};
     return fmt::format("{}.{:016x}{}", path, XXH3_64bits(parts.data(), sizeof parts), sample_file_ending);
 }
 

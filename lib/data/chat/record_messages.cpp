@@ -2,14 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/text/text_width.hpp"
+#include "data/chat/message_training.hpp"
 #include "data/chat/record_json.hpp"
 
 namespace ziggurat::data {
 namespace {
+
+/// Fields that a message without content has.
+constexpr std::array instead_of_content{"tool_calls", "function_call", "thinking", "reasoning_content",
+                                        "reasoning"};
 
 void check_message(const ChatJson& message, const std::string& location) {
     if (!message.is_object()) {
@@ -18,14 +24,16 @@ void check_message(const ChatJson& message, const std::string& location) {
     if (!has_field(message, "role") || !message["role"].is_string()) {
         refuse_record(fmt::format("{} has no text 'role'", location), "Correct the record.");
     }
-    const bool has_content = has_field(message, "content");
-    const bool is_valid = has_content
-                              ? message["content"].is_string() || message["content"].is_array()
-                              : has_field(message, "tool_calls") || has_field(message, "function_call") ||
-                                    has_field(message, "thinking");
+    const bool has_content = message.contains("content") && !message["content"].is_null();
+    const bool is_valid = has_content ? message["content"].is_string() || message["content"].is_array()
+                                      : std::ranges::any_of(instead_of_content, [&](const char* key) {
+                                            return has_field(message, key);
+                                        });
     if (!is_valid) {
         refuse_record(fmt::format("{} has no text 'content'", location), "Correct the record.");
     }
+    expect_supported_content(message, location);
+    counts_by_field(message, location);
 }
 
 /// Returns the role of a ShareGPT turn; empty if it is unknown.
@@ -62,22 +70,43 @@ ChatJson tool_calls_message(const std::string& value, const std::string& locatio
     return made;
 }
 
+/// Appends a turn of ShareGPT. Its other fields are kept.
+void append_turn(const ChatJson& turn, const std::string& location, ChatRecord& made) {
+    if (!has_field(turn, "from") || !turn["from"].is_string() || !has_field(turn, "value") ||
+        !turn["value"].is_string()) {
+        refuse_record(fmt::format("{} has no texts 'from' and 'value'", location), "Correct the record.");
+    }
+    const auto from = turn["from"].get<std::string>();
+    auto value = turn["value"].get<std::string>();
+    const auto role = role_of(from);
+    if (role.empty() && from != "function_call") {
+        refuse_record(fmt::format("{} is from '{}'", location, for_display(from)),
+                      "Known are human, gpt, system, function_call and observation.");
+    }
+    auto message =
+        role.empty() ? tool_calls_message(value, location) : make_message(role.c_str(), std::move(value));
+    for (const auto& [key, other] : turn.items()) {
+        if (key != "from" && key != "value" && !other.is_null() && !message.contains(key)) {
+            message[key] = other;
+        }
+    }
+    counts_by_field(message, location);
+    made.messages.push_back(std::move(message));
+}
+
+/// Returns the tools of a field as a list. The texts `null` and `[]` are empty lists.
+ChatJson tools_of(RecordFields& record, const char* key) {
+    const auto tools = record.use_json(key, "Write a list of tools.");
+    if (tools.is_null()) {
+        return ChatJson::array();
+    }
+    if (!tools.is_array() && !tools.is_object()) {
+        refuse_record(fmt::format("field '{}' is not a list", key), "Write a list of tools.");
+    }
+    return tools.is_array() ? tools : ChatJson::array({tools});
+}
+
 }  // namespace
-
-bool has_field(const ChatJson& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && !found->is_null();
-}
-
-std::string text_field(const ChatJson& record, const char* key, bool is_optional) {
-    if (!has_field(record, key) && is_optional) {
-        return {};
-    }
-    if (!has_field(record, key) || !record[key].is_string()) {
-        refuse_record(fmt::format("field '{}' is not a text", key), "Correct the record.");
-    }
-    return record[key].get<std::string>();
-}
 
 ChatJson make_message(const char* role, std::string content) {
     return {{"role", role}, {"content", std::move(content)}};
@@ -89,76 +118,68 @@ ChatRecord make_conversation() {
     return made;
 }
 
-void append_system(const ChatJson& record, ChatRecord& made) {
-    if (auto system = text_field(record, "system", true); !system.empty()) {
-        made.messages.push_back(make_message("system", std::move(system)));
-    }
-}
-
-void append_messages(const ChatJson& list, const char* key, ChatRecord& made) {
-    if (!list.is_array() || list.empty()) {
-        refuse_record(fmt::format("field '{}' is not a list of messages", key), "Correct the record.");
-    }
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        check_message(list[i], fmt::format("{}[{}]", key, i));
-        made.messages.push_back(list[i]);
-    }
-}
-
-void append_turn(const ChatJson& turn, const std::string& location, ChatRecord& made) {
-    if (!turn.is_object() || !has_field(turn, "from") || !turn["from"].is_string() ||
-        !has_field(turn, "value") || !turn["value"].is_string()) {
-        refuse_record(fmt::format("{} has no texts 'from' and 'value'", location), "Correct the record.");
-    }
-    const auto from = turn["from"].get<std::string>();
-    auto value = turn["value"].get<std::string>();
-    if (from == "function_call") {
-        made.messages.push_back(tool_calls_message(value, location));
+void insert_system(RecordFields& record, ChatRecord& made) {
+    if (!record.has("system") || record.peek("system") == "") {
         return;
     }
-    const auto role = role_of(from);
-    if (role.empty()) {
-        refuse_record(fmt::format("{} is from '{}'", location, for_display(from)),
-                      "Known are human, gpt, system, function_call and observation.");
+    auto& messages = made.messages;
+    if (!messages.empty() && messages[0]["role"] == "system") {
+        if (messages[0].contains("content") && messages[0]["content"] == record.peek("system")) {
+            record.use("system");
+        }
+        return;
     }
-    made.messages.push_back(make_message(role.c_str(), std::move(value)));
+    messages.insert(messages.begin(), make_message("system", record.use_text("system")));
+}
+
+void append_messages(RecordFields& record, const char* key, ChatRecord& made) {
+    const auto list = record.use_list(key, "messages");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        append_message(list[i], fmt::format("{}[{}]", key, i), made);
+    }
 }
 
 void append_message(const ChatJson& message, const std::string& location, ChatRecord& made) {
-    if (message.is_object() && !message.contains("role") && message.contains("from")) {
+    if (message.is_object() && !has_field(message, "role") && has_field(message, "from")) {
         append_turn(message, location, made);
         return;
     }
     check_message(message, location);
-    made.messages.push_back(message);
+    made.messages.push_back(ChatJson::object());
+    for (const auto& [key, value] : message.items()) {
+        if (!value.is_null() || key == "content") {
+            made.messages.back()[key] = value;
+        }
+    }
 }
 
-void read_variables(const ChatJson& record, ChatRecord& made) {
-    if (has_field(record, "tools")) {
-        auto tools = record["tools"];
-        if (tools.is_string()) {
-            const auto text = tools.get<std::string>();
-            const bool is_blank = text.find_first_not_of(" \t\r\n") == std::string::npos;
-            tools = is_blank ? ChatJson::array()
-                             : parse_record_json(text, "the text of field 'tools'", "Write a list of tools.");
-        }
-        if (!tools.is_array()) {
-            refuse_record("field 'tools' is not a list", "Write a list of tools.");
-        }
+void read_variables(RecordFields& record, ChatRecord& made) {
+    auto tools = tools_of(record, "tools");
+    if (const auto functions = tools_of(record, "functions"); !functions.empty()) {
         if (!tools.empty()) {
-            made.variables["tools"] = std::move(tools);
-            made.has_tools = true;
+            refuse_record("the record has both 'tools' and 'functions'", "Remove one of them.");
+        }
+        for (const auto& function : functions) {
+            const bool is_tool = function.is_object() && function.contains("function");
+            tools.push_back(is_tool ? function : ChatJson{{"type", "function"}, {"function", function}});
         }
     }
-    if (has_field(record, "documents")) {
-        made.variables["documents"] = record["documents"];
+    if (!tools.empty()) {
+        made.variables["tools"] = std::move(tools);
+        made.has_tools = true;
     }
-    if (has_field(record, "chat_template_kwargs")) {
-        const auto& further = record["chat_template_kwargs"];
-        if (!further.is_object()) {
-            refuse_record("field 'chat_template_kwargs' is not an object", "Correct the record.");
-        }
+    if (auto documents = record.use_json("documents", "Write a list of documents."); !documents.is_null()) {
+        made.variables["documents"] = std::move(documents);
+    }
+    const auto further = record.use_json("chat_template_kwargs", "Write an object.");
+    if (!further.is_null() && !further.is_object()) {
+        refuse_record("field 'chat_template_kwargs' is not an object", "Correct the record.");
+    }
+    if (further.is_object()) {
         made.variables.update(further);
+    }
+    if (record.has("only_last") && record.peek("only_last").is_boolean()) {
+        made.counts_last_only = record.use("only_last").get<bool>();
     }
 }
 

@@ -19,6 +19,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/text_width.hpp"
 #include "data/chat/template_script_impl.hpp"
+#include "data/chat/template_spans_impl.hpp"
 
 extern char** environ;
 
@@ -32,7 +33,8 @@ constexpr double seconds_for_start = 60;
 ///
 /// Returns the process id, or -1 and errno.
 std::pair<pid_t, int> spawn(const std::string& python, int socket) {
-    const std::array<const char*, 5> words{python.c_str(), "-I", "-c", template_script, nullptr};
+    const auto script = std::string{template_environment} + template_spans + template_main;
+    const std::array<const char*, 5> words{python.c_str(), "-I", "-c", script.c_str(), nullptr};
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
@@ -182,6 +184,10 @@ RenderedText TemplateProcess::render(const RenderRequest& request) {
     for (const auto& turn : request.turns) {
         sent["turns"].push_back({turn.first, turn.last});
     }
+    sent["excluded"] = ChatJson::array();
+    for (const auto& excluded : request.excluded) {
+        sent["excluded"].push_back({excluded.first, excluded.last});
+    }
     const auto answer = exchange(sent.dump(), engine_.max_wait_seconds);
     if (answer.is_null()) {
         stop();
@@ -206,11 +212,16 @@ RenderedText TemplateProcess::render(const RenderRequest& request) {
                 part == "empty" ? "renders no text for it"
                                 : "renders the messages before it in another form when more follow")};
     }
-    RenderedText rendered{.text = answer["text"].get<std::string>(), .spans = {}};
-    for (const auto& span : answer["spans"]) {
-        rendered.spans.push_back({span[0].get<std::size_t>(), span[1].get<std::size_t>()});
-    }
-    return rendered;
+    const auto spans_of = [&](const char* key) {
+        std::vector<TextSpan> spans;
+        for (const auto& span : answer[key]) {
+            spans.push_back({span[0].get<std::size_t>(), span[1].get<std::size_t>()});
+        }
+        return spans;
+    };
+    return {.text = answer["text"].get<std::string>(),
+            .spans = spans_of("spans"),
+            .excluded = spans_of("excluded")};
 }
 
 ChatJson TemplateProcess::exchange(const std::string& line, double seconds) {

@@ -44,6 +44,8 @@ struct RenderRequest {
     MessageRange marked = {};
     /// The same for other templates, as ranges whose text counts. Empty: no spans are requested.
     std::vector<MessageRange> turns = {};
+    /// Messages that do not count although they are in `marked` or in a turn.
+    std::vector<MessageRange> excluded = {};
     /// Spans of `turns` are found without the generation blocks of the template.
     bool ignores_blocks = false;
 };
@@ -52,6 +54,9 @@ struct RenderRequest {
 struct RenderedText {
     std::string text;
     std::vector<TextSpan> spans;  ///< in order
+    /// Texts of excluded messages inside of a turn; if no turn is requested, of all excluded messages. Empty
+    /// for spans of generation blocks, which omit these messages.
+    std::vector<TextSpan> excluded;
 };
 
 /// Error about a template that renders no conversation, independent of the record.

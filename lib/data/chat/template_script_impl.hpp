@@ -3,15 +3,12 @@
 
 namespace ziggurat::data {
 
-/// Reads a request as JSON from each line of its standard input, and prints an answer on a line.
+/// Beginning of the program: environment of templates, and render().
 ///
 /// The environment is that of transformers: the same options, filters, functions and `generation` blocks.
 ///
-/// First request: templates, limits. Others: a conversation, the template's number, and the turns whose spans
-/// are requested. Answers have `error` and `line` if they fail. Spans are in bytes of UTF-8.
-///
 /// Source: transformers 4.46.3, utils/chat_template_utils.py
-inline constexpr const char* template_script = R"python(
+inline constexpr const char* template_environment = R"python(
 import json, re, resource, signal, sys
 from datetime import datetime
 
@@ -116,54 +113,15 @@ def render(template, messages, asks, variables):
         if text[begin:begin + len(marked)] != marked:
             refuse("a generation block is inside of a macro, a set block or a filter block")
     return text, [(begin, begin + len(marked)) for begin, marked in blocks.spans]
+)python";
 
-
-def marked_spans(template, request, messages, variables, spans):
-    """Returns the spans of messages [first, last)."""
-    count = lambda end: len(render(template, messages[:end], False, variables)[1])
-    first, last = request["first"], request["last"]
-    begin = 0 if first == 0 else count(first)
-    end = len(spans) if last == len(messages) else count(last)
-    return spans[begin:end]
-
-
-def rendered_spans(template, request, messages, variables, text):
-    """Returns the spans of turns by the texts of beginnings of the conversation."""
-    ending = variables.get("eos_token") or ""
-    spans = []
-    for first, last in request["turns"]:
-        before = render(template, messages[:first], True, variables)[0]
-        if not text.startswith(before):
-            return None, first, "before"
-        through = text if last == len(messages) else render(template, messages[:last], False, variables)[0]
-        if not text.startswith(through):
-            # Some templates write the end token once, after the last message.
-            if not (ending and through.endswith(ending) and text.endswith(ending)):
-                return None, first, "through"
-            through = through[:len(through) - len(ending)]
-            if not text.startswith(through):
-                return None, first, "through"
-        if len(through) <= len(before):
-            return None, first, "empty"
-        spans.append((len(before), len(through)))
-    return spans, 0, ""
-
-
-def render_conversation(request):
-    template, messages = templates[request["template"]], request["messages"]
-    variables = dict(special_tokens, tools=None, documents=None)
-    variables.update(request["variables"])
-    text, marks = render(template, messages, request["asks"], variables)
-    if is_marked[request["template"]] and not request["ignores_blocks"]:
-        spans = marked_spans(template, request, messages, variables, marks) if request["turns"] else []
-    else:
-        spans, turn, part = rendered_spans(template, request, messages, variables, text)
-        if spans is None:
-            return {"turn": turn, "part": part}
-    offset = lambda end: len(text[:end].encode("utf-8"))
-    return {"text": text, "spans": [[offset(begin), offset(end)] for begin, end in spans]}
-
-
+/// End of the program, which answers requests.
+///
+/// Reads a request as JSON from each line of its standard input, and prints an answer on a line.
+///
+/// First request: templates, limits. Others: a conversation, the template's number, and the turns whose spans
+/// are requested. Answers have `error` and `line` if they fail. Spans are in bytes of UTF-8.
+inline constexpr const char* template_main = R"python(
 def stop(signal_number, frame):
     raise LimitReached("it runs longer than {:g} s".format(limits["seconds"]))
 

@@ -41,7 +41,8 @@ class TaskEncoder {
           empty_context_{tokenizer.begin_token() ? tokenizer.begin_token() : tokenizer.document_token()},
           limits_{limits} {}
 
-    void encode(const ChoiceTask& task, EncodedChoices& into) {
+    /// Adds the rows of a task. Returns the first ending without tokens, whose task adds no row.
+    std::optional<std::size_t> encode(const ChoiceTask& task, EncodedChoices& into) {
         expect_utf8(task.context);
         const auto context = without_last_space(task.context);
         context_.clear();
@@ -56,22 +57,24 @@ class TaskEncoder {
                         "Write the text that the endings continue."};
         }
         expect_known(context_);
+        const auto num_rows = into.rows.rows.size();
+        const auto num_tokens = into.rows.tokens.size();
+        const auto cut_rows = into.cut_rows;
         for (std::size_t i = 0; i < task.endings.size(); ++i) {
             ending_.clear();
             encode_after_begin(task.context + " " + task.endings[i], ending_);
             ending_.erase(ending_.begin(),
                           ending_.begin() + static_cast<std::ptrdiff_t>(std::min(in_whole, ending_.size())));
             if (ending_.empty()) {
-                throw Error{
-                    ErrorKind::deck,
-                    fmt::format(
-                        "ending {} has no tokens (the tokenizer returns an empty result, so there is no "
-                        "token to predict). Write a text, or remove the task.",
-                        i)};
+                into.rows.rows.resize(num_rows);
+                into.rows.tokens.resize(num_tokens);
+                into.cut_rows = cut_rows;
+                return i;
             }
             expect_known(ending_);
             add_row(i, into);
         }
+        return std::nullopt;
     }
 
   private:
@@ -131,13 +134,26 @@ EncodedChoices encode_choices(std::span<const ChoiceTask> tasks,
     ZG_EXPECTS(limits.vocab >= 1 && limits.max_read >= 1);
     TaskEncoder encoder{tokenizer, limits, add_bos};
     EncodedChoices encoded;
-    for (const auto& task : tasks) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        const auto& task = tasks[i];
         try {
-            encoder.encode(task, encoded);
+            if (const auto ending = encoder.encode(task, encoded)) {
+                encoded.first_skipped_ending =
+                    encoded.skipped.empty() ? *ending : encoded.first_skipped_ending;
+                encoded.skipped.push_back(i);
+            }
         } catch (const Error& problem) {
             throw Error{problem.kind(),
                         fmt::format("'{}', line {}: {}", printable(path), task.line, problem.what())};
         }
+    }
+    if (encoded.skipped.size() == tasks.size() && !tasks.empty()) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("'{}', line {}: ending {} adds no token to its context, and no task of the file "
+                        "has endings with tokens. Write other endings, or name the tokenizer of the model: "
+                        "--tokenizer PATH.",
+                        printable(path), tasks.front().line, encoded.first_skipped_ending)};
     }
     return encoded;
 }

@@ -45,6 +45,9 @@ struct ChoiceLimits {
 struct EncodedChoices {
     ChoiceRows rows;
     std::int64_t cut_rows = 0;  ///< rows whose context was truncated at its beginning to fit
+    /// Tasks without rows, by their index in ascending order: an ending adds no token to its context.
+    std::vector<std::size_t> skipped = {};
+    std::size_t first_skipped_ending = 0;  ///< ending without tokens of the first one
 };
 
 /// Encodes the context, a space and the ending of each task as one text.
@@ -53,13 +56,16 @@ struct EncodedChoices {
 /// the end of a context belongs to the ending. added_begin_token() precedes each context. A context without
 /// tokens is replaced by the begin token, else by the document token.
 ///
+/// A task with an ending without tokens is skipped: no log-probability measures it, and lm-evaluation-harness
+/// asserts that it does not occur.
+///
 /// Source: EleutherAI, lm-evaluation-harness, lm_eval/api/model.py, TemplateLM._encode_pair() and
 /// loglikelihood()
 ///
 /// \param path     the file of the tasks, for messages
 /// \param add_bos  adds the begin-of-text token before each context
 /// Errors: Error{deck} with file and line: a token outside the vocabulary; an ending that does not fit after
-///         a single token; an empty context if the tokenizer has neither token
+///         a single token; an empty context if the tokenizer has neither token; all tasks are skipped
 EncodedChoices encode_choices(std::span<const ChoiceTask> tasks,
                               const TextTokenizer& tokenizer,
                               const ChoiceLimits& limits,

@@ -26,6 +26,8 @@ struct ChoiceTask {
 /// | label | `label`: an integer (also `1.0`), or a text with one; missing, null or empty text: unknown |
 /// `answer` |
 ///
+/// Null values and empty lists are missing fields.
+///
 /// \param key  option or deck key that named the file; messages begin with it
 /// Source: Zellers et al., "HellaSwag", https://github.com/rowanz/hellaswag (data/README.md)
 /// Errors: Error{deck} with file, line and the problem

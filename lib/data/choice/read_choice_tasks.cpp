@@ -45,10 +45,16 @@ Json parse(std::string_view line) {
     return json;
 }
 
-/// Returns the first of these fields that the object has; nullptr if it has no such field.
+bool is_missing(const Json& value) {
+    return value.is_null() || (value.is_array() && value.empty());
+}
+
+/// Returns the first of these fields that has a value; nullptr if there is no such field.
+///
+/// Null values and empty lists are missing, as tables with columns of one type write them.
 const Json* find(const Json& object, std::initializer_list<const char*> names) {
     for (const char* name : names) {
-        if (const auto found = object.find(name); found != object.end()) {
+        if (const auto found = object.find(name); found != object.end() && !is_missing(*found)) {
             return &*found;
         }
     }
@@ -85,10 +91,10 @@ std::vector<std::string> endings_of(const Json& object) {
     const Json* list = find(object, {"endings", "choices"});
     if (list == nullptr || !list->is_array() || list->size() < 2) {
         refuse(fmt::format("{}. Write two texts or more to choose from, as a list called endings.",
-                           list == nullptr      ? "no endings (there is no list endings or choices)"
-                           : !list->is_array()  ? "its endings are not a list"
-                           : list->size() == 1U ? "only one ending (there is no choice)"
-                                                : "no endings (the list is empty)"));
+                           list == nullptr
+                               ? "no endings (there is no list endings or choices, or it is empty)"
+                           : !list->is_array() ? "its endings are not a list"
+                                               : "only one ending (there is no choice)"));
     }
     std::vector<std::string> endings;
     for (const auto& ending : *list) {
@@ -117,9 +123,11 @@ std::optional<std::int64_t> whole_number(const Json& value) {
 }
 
 std::optional<std::int64_t> label_of(const Json& object, std::size_t endings) {
-    const Json* value = find(object, {"label", "answer"});
-    if (value == nullptr || value->is_null() ||
-        (value->is_string() && value->get_ref<const std::string&>().empty())) {
+    const Json* value = find(object, {"label"});
+    if (value == nullptr || *value == "") {
+        value = find(object, {"answer"});
+    }
+    if (value == nullptr || *value == "") {
         return std::nullopt;
     }
     const auto label = whole_number(*value).value_or(-1);

@@ -30,7 +30,10 @@ PackedSource::PackedSource(std::shared_ptr<const ChatSource> samples,
                .num_held_out = held_out_.num_sequences(),
                .num_samples = std::ssize(trained_.samples) + std::ssize(held_out_.samples),
                .num_cut = trained_.num_cut + held_out_.num_cut,
-               .num_dropped = trained_.num_dropped + held_out_.num_dropped};
+               .num_dropped = trained_.num_dropped + held_out_.num_dropped,
+               .num_without_target = trained_.num_without_target + held_out_.num_without_target,
+               .num_held_out_samples = std::ssize(held_out_.samples),
+               .num_held_out_without_target = held_out_.num_without_target};
     if (layout_.num_trained == 0) {
         throw Error{
             ErrorKind::deck,
@@ -54,6 +57,7 @@ PackedSamples PackedSource::pack_items(std::int64_t begin,
     std::vector<std::int64_t> items;
     std::vector<std::int64_t> lengths;
     std::int64_t num_without_target = 0;
+    std::int64_t num_cut_without_target = 0;
     for (std::int64_t item = begin; item < end; ++item) {
         const std::int64_t length = whole_length_of(item);
         const bool is_left_out = length > seq_ && data.long_samples == spec::LongSamples::drop;
@@ -61,6 +65,8 @@ PackedSamples PackedSource::pack_items(std::int64_t begin,
             ++num_without_target;
             continue;
         }
+        const bool is_cut = samples_per_item_ == 1 && length > seq_ && !is_left_out;
+        num_cut_without_target += is_cut && !has_target(item) ? 1 : 0;
         items.push_back(item);
         lengths.push_back(length);
     }
@@ -69,6 +75,7 @@ PackedSamples PackedSource::pack_items(std::int64_t begin,
         item = items[item];
     }
     packed.num_dropped += num_without_target;
+    packed.num_without_target = num_cut_without_target;
     return packed;
 }
 

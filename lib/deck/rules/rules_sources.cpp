@@ -62,6 +62,38 @@ void expect_sequences(const Resolution& at, const std::string& path, const Sourc
     }
 }
 
+/// Reports samples that are cut before their first token that counts in the loss.
+///
+/// A training source that has no other samples is an error, a validation source a warning.
+void expect_targets(const Resolution& at, const std::string& path, const SourceFacts::Packed& packed) {
+    if (packed.without_target == 0) {
+        return;
+    }
+    const auto location = at.values.location(path + ".path");
+    const auto reason =
+        fmt::format("they are cut at data.seq = {}, before their first counted token", at.run.data.seq);
+    const char* remedy = "Increase data.seq, or set data.long_samples: drop.";
+    const auto trained = packed.samples - packed.held_out_samples;
+    const auto trained_without = packed.without_target - packed.held_out_without_target;
+    if (!is_of_validation(path) && trained_without == trained) {
+        at.found.error(location, fmt::format("no sample of {} has a token that counts in the loss", path),
+                       reason, "Increase data.seq.");
+        return;
+    }
+    at.found.warning(
+        location,
+        fmt::format("{} of {} samples of {} {} no token that counts in the loss", packed.without_target,
+                    packed.samples, path, packed.without_target == 1 ? "has" : "have"),
+        reason, remedy);
+    const auto validated = is_of_validation(path) ? packed.samples : packed.held_out_samples;
+    const auto validated_without =
+        is_of_validation(path) ? packed.without_target : packed.held_out_without_target;
+    if (validated > 0 && validated_without == validated) {
+        at.found.warning(location, fmt::format("the validation on {} has no loss", path),
+                         "all its samples are cut before their first counted token", "Increase data.seq.");
+    }
+}
+
 /// Checks a source of tokens without a file.
 void check_own(const Resolution& at, const std::string& path) {
     if (at.options.brings_tokens) {
@@ -170,6 +202,7 @@ void sources_are_what_they_are_called(const Resolution& at) {
         }
         if (facts->packed) {
             expect_sequences(at, path, *facts->packed);
+            expect_targets(at, path, *facts->packed);
         } else {
             expect_windows(at, path, facts->tokens);
         }

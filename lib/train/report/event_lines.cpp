@@ -89,8 +89,9 @@ StyledText validation_line(const ValidationReport& report, std::int64_t total_st
     }
     for (std::size_t i = 0; i < report.loss_by_source.size(); ++i) {
         const auto& source = report.loss_by_source[i];
-        const auto part = fmt::format("{}{} {:.4f}", i == 0 ? " | " : ", ", printable(source.name),
-                                      source.mean().value_or(0));
+        const auto mean = source.mean();
+        const auto loss = mean ? fmt::format("{:.4f}", *mean) : source.tokens == 0 ? "no targets" : "nan";
+        const auto part = fmt::format("{}{} {}", i == 0 ? " | " : ", ", printable(source.name), loss);
         if (columns > 0 && text_width(line.plain()) + text_width(part) > columns) {
             line.add(i == 0 ? "" : ", ...");
             break;

@@ -324,10 +324,12 @@ void Reporter::warn_of_no_targets(std::int64_t step) {
     if (!has_warned_of_no_targets_) {
         print_line(message(
             Severity::warning,
-            fmt::format("the validation after step {} has no target tokens, so it has no loss (null in "
-                        "metrics.jsonl). Check data.reset_at_document and documents of one token. "
-                        "This warning appears once.",
-                        step)));
+            fmt::format(
+                "the validation after step {} has no target tokens, so it has no loss (null in "
+                "metrics.jsonl). Check data.reset_at_document, documents of one token, and samples that "
+                "data.seq cuts before their first counted token. "
+                "This warning appears once.",
+                step)));
     }
     has_warned_of_no_targets_ = true;
 }

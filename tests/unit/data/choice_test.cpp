@@ -47,6 +47,14 @@ TEST_F(ChoiceTasks, HaveTheFieldsOfHellaSwag) {
         "\n"
         R"({"context": "2 + 2 =", "choices": ["3", "4", "5", "6", "7"], "answer": 1})");
 
+    const auto with_nulls = read(
+        R"({"ctx": null, "ctx_a": "A man.", "ctx_b": null, "endings": [], "choices": ["a", "b"], "label": null,)"
+        R"( "answer": 1, "context": null})");
+    ASSERT_EQ(1, std::ssize(with_nulls));
+    EXPECT_EQ("A man.", with_nulls[0].context);
+    EXPECT_THAT(with_nulls[0].endings, ElementsAre("a", "b"));
+    EXPECT_THAT(with_nulls[0].label, Optional(1));
+
     ASSERT_EQ(5, std::ssize(tasks));
     EXPECT_EQ("A man sits. he", tasks[0].context);
     EXPECT_THAT(tasks[0].endings, ElementsAre("wraps skis.", "rips tiles."));
@@ -75,10 +83,11 @@ TEST_F(ChoiceTasks, AreRefusedWithTheirLine) {
              {std::string(100'000, '['), "nested more than"},
              {R"({"endings": ["b", "c"]})", "no context"},
              {R"({"ctx": 7, "endings": ["b", "c"]})", "its ctx is not a text"},
-             {R"({"ctx_a": "a", "ctx_b": null, "endings": ["b", "c"]})", "its ctx_b is not a text"},
+             {R"({"ctx_a": "a", "ctx_b": 3, "endings": ["b", "c"]})", "its ctx_b is not a text"},
+             {R"({"ctx": null, "endings": ["b", "c"]})", "no context"},
              {R"({"ctx": "a"})", "no list endings"},
              {R"({"ctx": "a", "endings": "b"})", "not a list"},
-             {R"({"ctx": "a", "endings": []})", "the list is empty"},
+             {R"({"ctx": "a", "endings": []})", "no list endings or choices, or it is empty"},
              {R"({"ctx": "a", "endings": ["b"]})", "only one ending"},
              {R"({"ctx": "a", "endings": ["b", 3]})", "ending 1 is not a text"},
              {R"({"ctx": "a", "endings": ["b", "c", ""]})", "ending 2 is empty"},
@@ -136,13 +145,31 @@ class WithoutBlanks final : public TextTokenizer, public TextEncoder {
 
 TEST(ChoiceRows, AreOfEndingsThatHaveTokens) {
     const WithoutBlanks tokenizer;
-    const auto mismatch = [&](const std::string& ending) {
-        const std::vector tasks{task("ab", {"c", ending})};
-        return deck_error_of([&] { encode_choices(tasks, tokenizer, {.vocab = 128, .max_read = 10}, "x"); });
-    };
+    const ChoiceLimits limits{.vocab = 128, .max_read = 4};
+    const std::vector tasks{task("abcdef", {"c", "   "}), task("ab", {"c", "d"}), task("ab", {" ", "d"})};
 
-    EXPECT_EQ(mismatch("d"), "");
-    EXPECT_THAT(mismatch("   "), HasSubstr("'x', line 7: ending 1 has no tokens"));
+    const auto encoded = encode_choices(tasks, tokenizer, limits, "x");
+
+    EXPECT_THAT(encoded.skipped, ElementsAre(0, 2));
+    EXPECT_EQ(encoded.first_skipped_ending, 1U);
+    EXPECT_EQ(encoded.cut_rows, 0) << "a skipped task has no rows";
+    EXPECT_EQ(encoded.rows, encode_choices(std::span{tasks}.subspan(1, 1), tokenizer, limits, "x").rows);
+    EXPECT_THAT(deck_error_of([&] { encode_choices(std::span{tasks}.first(1), tokenizer, limits, "x"); }),
+                HasSubstr("'x', line 7: ending 1 adds no token to its context"));
+}
+
+TEST(ChoiceRows, AreSkippedIfATokenSpansContextAndEnding) {
+    test::ScratchFolder folder;
+    auto json = test::tokenizer_json({{"a", " "}, {"a ", "b"}});
+    json["pre_tokenizer"]["use_regex"] = false;
+    std::ofstream{folder / "tokenizer.json"} << json;
+    const std::vector tasks{task("a", {"b", "c"}), task("a", {"bd", "c"})};
+
+    const auto encoded = encode_choices(tasks, *open_tokenizer(folder / "tokenizer.json"),
+                                        {.vocab = 258, .max_read = 10}, "x");
+
+    EXPECT_THAT(encoded.skipped, ElementsAre(0)) << "'a b' is one token, as is its context";
+    EXPECT_THAT(encoded.rows.rows, ElementsAre(ChoiceRow{1, 1}, ChoiceRow{1, 1}));
 }
 
 TEST(ChoiceRows, AreOfContextAndEndingAsOneText) {

@@ -148,6 +148,27 @@ TEST_F(Doubts, AreWhatIsReadAsNumbersAndIsNone) {
     EXPECT_THAT(about_numbers("PK\x03\x04" + random_bytes(500), uint16), HasSubstr("it begins like a zip"));
 }
 
+std::string numbers_of(const std::string& text) {
+    std::string bytes;
+    for (const char c : text) {
+        bytes += little(static_cast<std::uint16_t>(static_cast<unsigned char>(c)));
+    }
+    return bytes;
+}
+
+TEST_F(Doubts, DoNotTakeNumbersForTextInUtf16) {
+    using enum spec::RawType;
+    const auto bytes_of_json = numbers_of(R"({"ids": [1, 2]})");
+    EXPECT_EQ(look_of(bytes_of_json).what, "text in UTF-16");
+    EXPECT_EQ(about_numbers(bytes_of_json, uint16), "");
+    EXPECT_EQ(about_numbers(bytes_of_json + tokens_below<std::uint16_t>(50257, 9000), uint16), "");
+    const auto wide = little(std::uint32_t{0xfeff}) + tokens_below<std::uint32_t>(128256, 900);
+    EXPECT_EQ(about_numbers(wide, uint32), "") << "65279 is an id of a large vocabulary";
+    EXPECT_THAT(about_numbers(little(std::uint16_t{0xfeff}) + bytes_of_json, uint16),
+                HasSubstr("it begins like text in UTF-16"))
+        << "no vocabulary of 16 bits uses its largest numbers";
+}
+
 TEST_F(Doubts, AreNotOfFilesThatSayWhatTheyAre) {
     EXPECT_FALSE(of(test::llmc_file<std::uint16_t>(20240520, 1, {1, 2}), spec::TokenFormat::llmc));
 }

@@ -70,6 +70,28 @@ TEST(PackedSource, IsOneStreamIfWrapped) {
     EXPECT_EQ(batch.num_targets, 4) << "counted without data.reset_at_document as well";
 }
 
+TEST(PackedSource, CountsSamplesThatAreCutBeforeTheirFirstTarget) {
+    const ScratchFolder folder;
+    test::write_samples(folder / "a", {{{11, 12, 13}, {1, 0, 1}},
+                                       {{21, 22, 23, 24, 25}, {0, 0, 0, 1, 1}},
+                                       {{31, 32, 33, 34}, {0, 1, 0, 0}},
+                                       {{41, 42, 43, 44}, {1, 0, 0, 1}}});
+    const auto layout_of = [&](LongSamples rule, double held_out, std::int64_t seq) {
+        auto data = chat_data(folder / "a", seq, Packing::best_fit);
+        data.long_samples = rule;
+        const std::vector<std::string> paths{folder / "a"};
+        return *PackedSource{std::make_shared<ChatSource>(paths, "k"), data, held_out, "k"}.sequences();
+    };
+    const auto cut = layout_of(LongSamples::cut, 0.25, 3);
+    EXPECT_EQ(cut.num_cut, 3);
+    EXPECT_EQ(cut.num_samples, 4);
+    EXPECT_EQ(cut.num_without_target, 2) << "the first token of a sample never counts";
+    EXPECT_EQ(cut.num_held_out_samples, 1);
+    EXPECT_EQ(cut.num_held_out_without_target, 1);
+    EXPECT_EQ(layout_of(LongSamples::drop, 0, 3).num_without_target, 0);
+    EXPECT_EQ(layout_of(LongSamples::cut, 0, 5).num_without_target, 0);
+}
+
 TEST(PackedSource, HoldsTheLastSamplesOut) {
     const ScratchFolder folder;
     test::write_samples(folder / "a", three_samples);

@@ -89,6 +89,33 @@ TEST_F(ReadSources, MayBeDoubtful) {
         HasSubstr("warning: deck.yaml:3:46: 'x.txt' is read as text (it begins as a zip). Unpack it.\n"));
 }
 
+TEST_F(ReadSources, MayHaveSamplesWithoutATarget) {
+    const auto of = [](std::int64_t without, std::int64_t held_out_without) {
+        return SourceFacts{.tokens = 5000,
+                           .packed = SourceFacts::Packed{.samples = 10,
+                                                         .cut = 8,
+                                                         .trained = 5,
+                                                         .held_out = 1,
+                                                         .without_target = without,
+                                                         .held_out_samples = 2,
+                                                         .held_out_without_target = held_out_without}};
+    };
+    facts_["data.train[0].path"] = of(0, 0);
+    EXPECT_THAT(problems(), Not(HasSubstr("no token that counts")));
+    facts_["data.train[0].path"] = of(3, 1);
+    EXPECT_THAT(problems(),
+                AllOf(HasSubstr("warning: "),
+                      HasSubstr("3 of 10 samples of data.train[0] have no token that counts in the loss "
+                                "(they are cut at data.seq = "),
+                      Not(HasSubstr("has no loss"))));
+    facts_["data.train[0].path"] = of(2, 2);
+    EXPECT_THAT(problems(),
+                HasSubstr("the validation on data.train[0] has no loss (all its samples are cut"));
+    facts_["data.train[0].path"] = of(9, 1);
+    EXPECT_THAT(problems(), HasSubstr("error: "));
+    EXPECT_THAT(problems(), HasSubstr("no sample of data.train[0] has a token that counts in the loss"));
+}
+
 TEST_F(ReadSources, MayBeValidatedAndTrainedOn) {
     facts_["data.train[0].path"] = {.tokens = 5000, .files = {"t0", "t1"}};
     facts_["data.train[1].path"] = {.tokens = 5000, .files = {"t2"}};

@@ -210,6 +210,101 @@ TEST_F(ChatEncoding, RefusesAnswersThatAreEqualOrDoNotCount) {
                 HasSubstr("a preference with an answer of 1 token"));
 }
 
+/// Four messages, the first answer of which has `field`.
+std::string with_field(const std::string& field) {
+    return R"({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "one", )" +
+           field + R"(}, {"role": "user", "content": "r"}, {"role": "assistant", "content": "two"}]})";
+}
+
+TEST_F(ChatEncoding, OmitsMessagesThatTheirFieldsExclude) {
+    const std::string before = "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\none<|im_end|>\n";
+    const std::string after = "<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\n[two<|im_end|>]\n";
+    for (const char* field :
+         {R"("weight": 0)", R"("train": false)", R"("trainable": false)", R"("loss": false)"}) {
+        EXPECT_EQ(counted(chatml, with_field(field), LossOn::assistant), before + after) << field;
+        EXPECT_EQ(counted(chatml, with_field(field), LossOn::completion), before + after) << field;
+        EXPECT_EQ(counted(chatml, with_field(field), LossOn::all),
+                  "<|im_start|>[user\nq<|im_end|>\n]<|im_start|>assistant\none<|im_end|>\n"
+                  "[<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\ntwo<|im_end|>\n]")
+            << field;
+        const auto marked = counted(marked_chatml, with_field(field), LossOn::assistant);
+        EXPECT_THAT(marked, HasSubstr("assistant\none<|im_end|>\n")) << field;
+        EXPECT_THAT(marked, HasSubstr("assistant\n[two<|im_end|>]")) << field;
+    }
+    EXPECT_EQ(counted(chatml, with_field(R"("weight": 1)"), LossOn::assistant),
+              counted(chatml, with_field(R"("x": 1)"), LossOn::assistant));
+}
+
+TEST_F(ChatEncoding, OmitsExcludedTurnsOfShareGptPairsAndPreferences) {
+    EXPECT_EQ(counted(chatml, R"({"conversations": [{"from": "human", "value": "q"},
+                      {"from": "gpt", "value": "one", "weight": 0}, {"from": "gpt", "value": "two"}]})",
+                      LossOn::assistant),
+              "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\none<|im_end|>\n"
+              "<|im_start|>assistant\n[two<|im_end|>]\n");
+    const std::string messages = R"([{"role": "assistant", "content": "one", "train": false},
+                                     {"role": "user", "content": "r"}, {"role": "assistant", "content": "two"}])";
+    const std::string prompt = R"({"prompt": [{"role": "user", "content": "q"}], )";
+    const std::string before = "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\none<|im_end|>\n";
+    EXPECT_EQ(counted(chatml, prompt + "\"completion\": " + messages + "}", LossOn::assistant),
+              before + "<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\n[two<|im_end|>]\n");
+    EXPECT_EQ(counted(chatml, prompt + "\"completion\": " + messages + "}", LossOn::completion),
+              before + "[<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\ntwo<|im_end|>]\n");
+    const auto preference = prompt + "\"chosen\": " + messages + R"(, "rejected": "bad"})";
+    EXPECT_EQ(counted_answers(chatml, preference, LossOn::assistant).front(),
+              before + "<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\n[two<|im_end|>]\n");
+    EXPECT_EQ(counted_answers(chatml, preference, LossOn::all).front(),
+              before + "[<|im_start|>user\nr<|im_end|>\n<|im_start|>assistant\ntwo<|im_end|>\n]");
+}
+
+TEST_F(ChatEncoding, CountsTheLastMessageOnlyIfTheRecordAsks) {
+    const auto record = R"({"only_last": true, )" + four_messages.substr(1);
+    EXPECT_EQ(counted(chatml, record, LossOn::assistant), counted(chatml, four_messages, LossOn::completion));
+    EXPECT_EQ(counted(chatml, R"({"only_last": false, )" + four_messages.substr(1), LossOn::assistant),
+              counted(chatml, four_messages, LossOn::assistant));
+}
+
+TEST_F(ChatEncoding, RefusesFieldsThatItCannotFollow) {
+    const auto error_of = [&](const std::string& record, LossOn loss_on = LossOn::assistant) {
+        return deck_error_of([&] { encode_all(chatml, record, loss_on); });
+    };
+    EXPECT_THAT(error_of(R"({"messages": [{"role": "user", "content": "q", "train": true},
+                                          {"role": "assistant", "content": "a"}]})"),
+                HasSubstr("message 1 (counted from 1) has 'train' and is not of an assistant"));
+    EXPECT_EQ(error_of(R"({"messages": [{"role": "user", "content": "q", "weight": 1},
+                                        {"role": "assistant", "content": "a", "weight": 1}]})"),
+              "");
+    EXPECT_THAT(error_of(R"({"messages": [{"role": "user", "content": "q"},
+                                          {"role": "assistant", "content": "a", "weight": 0}]})"),
+                HasSubstr("its fields, such as weight 0, exclude all"));
+    const auto last_excluded =
+        R"({"messages": [{"role": "assistant", "content": "a"}, {"role": "user", "content": "q"},
+                                  {"role": "assistant", "content": "b", "weight": 0}]})";
+    EXPECT_THAT(error_of(last_excluded, LossOn::completion), HasSubstr("exclude all"));
+    EXPECT_EQ(error_of(last_excluded), "");
+}
+
+const std::string qwen =
+    "{% if messages[0].role == 'system' %}<|im_start|>system\n{{ messages[0].content }}<|im_end|>\n{% else %}"
+    "<|im_start|>system\nDefault.<|im_end|>\n{% endif %}{% for m in messages %}"
+    "{% if m.role != 'system' or not loop.first %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% "
+    "endif %}"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+TEST_F(ChatEncoding, CountsAFirstMessageOfAnAssistant) {
+    const std::string record = R"({"messages": [{"role": "assistant", "content": "Hi"},
+        {"role": "user", "content": "q"}, {"role": "assistant", "content": "one"}]})";
+    const std::string rest =
+        "<|im_start|>assistant\n[Hi<|im_end|>]\n<|im_start|>user\nq<|im_end|>\n"
+        "<|im_start|>assistant\n[one<|im_end|>]\n";
+    EXPECT_EQ(counted(qwen, record, LossOn::assistant), "<|im_start|>system\nDefault.<|im_end|>\n" + rest);
+    EXPECT_EQ(counted(chatml, record, LossOn::assistant), rest);
+    const std::string in_loop =
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
+        "{% if loop.last and add_generation_prompt %}<|im_start|>assistant\n{% endif %}{% endfor %}";
+    EXPECT_EQ(counted(in_loop, record, LossOn::assistant), rest)
+        << "the generation prompt is missing without messages";
+}
+
 TEST_F(ChatEncoding, RefusesRecordsWithoutATarget) {
     const std::string no_answer = R"({"messages": [{"role": "user", "content": "q"}]})";
     EXPECT_THAT(deck_error_of([&] { encode(chatml, no_answer, LossOn::assistant); }),

@@ -163,6 +163,26 @@ TEST_F(SampleFiles, AreOfOneKind) {
     EXPECT_FALSE(std::filesystem::exists(chats.output));
 }
 
+TEST_F(SampleFiles, NameUnusedFieldsOnceWithTheirNumberOfRecords) {
+    const auto with = [](const std::string& field) {
+        return "{" + field + ", " + record("a").substr(1) + "\n";
+    };
+    auto made = job("fields.jsonl", with(R"("id": 1)") + with(R"("id": 2, "documents": [{"text": "d"}])") +
+                                        R"({"id": 3, "text": 4})" + "\n" + with(R"("system": "SYS")"));
+    made.skips_bad_records = true;
+    made.threads = 2;
+    std::vector<std::string> notes;
+    write(made, {.note = [&](const std::string& note) { notes.push_back(note); }});
+    ASSERT_EQ(notes.size(), 2U);
+    EXPECT_THAT(notes[0], HasSubstr("fields.jsonl' that are not used: id (2 records)"));
+    EXPECT_THAT(notes[1], HasSubstr("that the chat template does not mention: documents (1 record)"));
+    const SampleFile file{made.output, "key"};
+    std::vector<std::int32_t> ids(file.num_tokens() - file.begin_of(2));
+    std::vector<std::uint8_t> counts(ids.size());
+    file.read(file.begin_of(2), ids, counts);
+    EXPECT_EQ((std::string{ids.begin(), ids.end()}), "<system>SYS;<user>q;<assistant>a;");
+}
+
 TEST_F(SampleFiles, DoNotSkipABadTemplate) {
     auto made = job("a.jsonl", record("a") + "\n");
     made.skips_bad_records = true;

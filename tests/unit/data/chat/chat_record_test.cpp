@@ -35,6 +35,14 @@ TEST(ChatRecord, KeepsMessagesWithAllTheirKeysInOrder) {
     EXPECT_EQ(record.prompt_messages, 0);
 }
 
+TEST(ChatRecord, OmitsNullFieldsOfMessages) {
+    EXPECT_EQ(messages_of(R"({"messages": [{"role": "user", "content": "a", "name": null, "tool_calls": null},
+                              {"role": "assistant", "content": null, "tool_calls": [1]}]})"),
+              R"([{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[1]}])");
+    EXPECT_EQ(messages_of(R"({"conversations": [{"from": "human", "value": "a", "name": null, "id": 1}]})"),
+              R"([{"role":"user","content":"a","id":1}])");
+}
+
 TEST(ChatRecord, ReadsPromptAndCompletion) {
     const auto texts = one_of(R"({"prompt": "a ", "completion": "b"})");
     EXPECT_EQ(texts.kind, RecordKind::plain_pair);
@@ -78,7 +86,9 @@ TEST(ChatRecord, NamesTheBadField) {
     EXPECT_THAT(mismatch("[1]"), HasSubstr("not an object"));
     EXPECT_THAT(mismatch("{\"a\": "), HasSubstr("the record is not JSON"));
     EXPECT_THAT(mismatch(R"({"id": 1, "body": "x"})"), HasSubstr("no known fields (it has: id, body)"));
-    EXPECT_THAT(mismatch(R"({"messages": []})"), HasSubstr("'messages' is not a list of messages"));
+    EXPECT_THAT(mismatch(R"({"messages": []})"), HasSubstr("field 'messages' has no value"));
+    EXPECT_THAT(mismatch(R"({"messages": {"role": "user"}})"),
+                HasSubstr("'messages' is not a list of messages"));
     EXPECT_THAT(mismatch(R"({"messages": [{"role": "user", "content": "a"}, {"content": "b"}]})"),
                 HasSubstr("messages[1] has no text 'role'"));
     EXPECT_THAT(mismatch(R"({"messages": [{"role": "user"}]})"),
@@ -87,7 +97,9 @@ TEST(ChatRecord, NamesTheBadField) {
     EXPECT_THAT(mismatch(R"({"messages": [{"role": "user", "content": "a"}], "tools": "{"})"),
                 HasSubstr("the text of field 'tools' is not JSON"));
     EXPECT_THAT(mismatch(R"({"prompt": "a"})"), HasSubstr("no 'completion'"));
-    EXPECT_THAT(mismatch(R"({"prompt": "a", "completion": []})"), HasSubstr("'prompt' is not a list"));
+    EXPECT_THAT(mismatch(R"({"prompt": "a", "completion": []})"), HasSubstr("no 'completion'"));
+    EXPECT_THAT(mismatch(R"({"prompt": "a", "completion": [{"role": "assistant", "content": "b"}]})"),
+                HasSubstr("'prompt' is not a list"));
     EXPECT_THAT(mismatch(R"({"instruction": "a"})"), HasSubstr("'output' is not a text"));
     EXPECT_THAT(mismatch(R"({"instruction": "a", "output": "b", "history": [["x"]]})"),
                 HasSubstr("history[0]"));

@@ -83,6 +83,63 @@ TEST(PreferenceRecord, TakesTheCommonBeginningOfWholeMessages) {
         << "each answer has a message";
 }
 
+TEST(PreferenceRecord, ReadsTheFormatsOfOpenAiAndAxolotl) {
+    const std::string input =
+        R"({"input": {"messages": [{"role": "user", "content": "q"}], "tools": [{"name": "f"}]},)";
+    const std::string outputs = R"( "preferred_output": [{"role": "assistant", "content": "a"}],
+            "non_preferred_output": [{"role": "assistant", "content": "b"}]})";
+    EXPECT_EQ(answers_of(input + outputs), "<user>q|<assistant>a|<assistant>b");
+    EXPECT_TRUE(parse_chat_records(input + outputs).front().has_tools);
+    EXPECT_EQ(answers_of(R"({"system": "s", "question": "q", "chosen": "a", "rejected": "b"})"),
+              "<system>s<user>q|<assistant>a|<assistant>b");
+    EXPECT_EQ(answers_of(R"({"input": "q", "chosen": "a", "rejected": "b"})"),
+              "<user>q|<assistant>a|<assistant>b");
+    EXPECT_EQ(answers_of(R"({"prompt": "q", "chosen": [{"role": "assistant", "content": "a"}],
+                             "rejected": [{"role": "assistant", "content": "b"}]})"),
+              "<user>q|<assistant>a|<assistant>b");
+    EXPECT_EQ(answers_of(R"({"messages": [{"role": "user", "content": "q"}],
+                             "chosen": [{"role": "assistant", "content": "a"}],
+                             "rejected": [{"role": "assistant", "content": "b"}]})"),
+              "<user>q|<assistant>a|<assistant>b");
+}
+
+TEST(PreferenceRecord, KeepsTheSystemMessage) {
+    const std::string answers = R"( "chosen": "a", "rejected": "b"})";
+    const std::string question = R"([{"role": "user", "content": "q"}],)";
+    for (const char* key : {"prompt", "messages", "conversations"}) {
+        EXPECT_EQ(answers_of(std::string{R"({"system": "s", ")"} + key + "\": " + question + answers),
+                  "<system>s<user>q|<assistant>a|<assistant>b");
+    }
+    EXPECT_EQ(answers_of(R"({"system": "s", "chosen": [{"role": "user", "content": "q"},
+                             {"role": "assistant", "content": "a"}], "rejected": [{"role": "user", "content": "q"},
+                             {"role": "assistant", "content": "b"}]})"),
+              "<system>s<user>q|<assistant>a|<assistant>b");
+    EXPECT_THAT(mismatch(R"({"system": "s", "prompt": "q",)" + answers),
+                HasSubstr("the record has a 'system'"));
+    EXPECT_THAT(mismatch(R"({"system": "s",)" + answers), HasSubstr("the record has a 'system'"));
+    EXPECT_EQ(answers_of(R"({"system": "", "prompt": "q",)" + answers), "q|a|b");
+    EXPECT_EQ(answers_of(R"({"system": "be", "prompt": "be so. q",)" + answers), "be so. q|a|b")
+        << "the text contains it";
+}
+
+TEST(PreferenceRecord, NamesUnusedFields) {
+    const auto unused = [](const std::string& record) {
+        return parse_chat_records(record).front().unused_fields;
+    };
+    const std::string whole =
+        R"("chosen": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}],
+           "rejected": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "b"}]})";
+    using ::testing::ElementsAre;
+    using ::testing::IsEmpty;
+    EXPECT_THAT(unused(R"({"prompt": "q", "score_chosen": 3, )" + whole), ElementsAre("score_chosen"));
+    EXPECT_THAT(unused(R"({"prompt": "other", )" + whole), ElementsAre("prompt"));
+    EXPECT_THAT(unused(R"({"messages": [{"role": "user", "content": "q"}], )" + whole), IsEmpty());
+    EXPECT_THAT(unused(R"({"messages": [{"role": "user", "content": "r"}], )" + whole),
+                ElementsAre("messages"));
+    EXPECT_THAT(unused(R"({"instruction": "q", "output": "o", "chosen": "a", "rejected": "b", "id": null})"),
+                ElementsAre("output"));
+}
+
 TEST(PreferenceRecord, TakesTheCommonBeginningOfWholeTexts) {
     const auto split = [](const std::string& chosen, const std::string& rejected) {
         return answers_of(fmt::format(R"({{"chosen": "{}", "rejected": "{}"}})", chosen, rejected));
@@ -102,7 +159,7 @@ TEST(PreferenceRecord, IsRefusedWithTheNameOfTheBadField) {
     EXPECT_THAT(mismatch(R"({"prompt": [{"role": "user", "content": "q"}], "chosen": 3, "rejected": "b"})"),
                 HasSubstr("'chosen' is not a text, a message or a list of messages"));
     EXPECT_THAT(mismatch(R"({"chosen": [{"role": "user", "content": "q"}], "rejected": []})"),
-                HasSubstr("'rejected' is not a text, a message or a list of messages"));
+                HasSubstr("has a chosen answer and no rejected one"));
     EXPECT_THAT(
         mismatch(R"({"instruction": "q", "chosen": {"from": "alien", "value": "a"}, "rejected": "b"})"),
         HasSubstr("field 'chosen' is from 'alien'"));

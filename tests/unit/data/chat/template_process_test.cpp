@@ -97,6 +97,73 @@ TEST(TemplateProcess, LeavesOutAnEndTokenAfterTheLastMessage) {
     EXPECT_THAT(rendered.spans, ElementsAre(TextSpan{2, 6}, TextSpan{6, 12}));
 }
 
+TEST(TemplateProcess, FindsTurnsWhoseBeginningsCannotBeRendered) {
+    const std::string strict =
+        "{% if messages | length == 0 or messages[0].role != 'user' %}{{ raise_exception('no user') }}{% "
+        "endif %}"
+        "{% if add_generation_prompt and messages[-1].role != 'user' %}{{ raise_exception('not asked') }}{% "
+        "endif %}"
+        "{% if messages | length == 2 and messages[1].content == 'c' %}{{ raise_exception('odd') }}{% endif "
+        "%}";
+    const std::string body =
+        "{% for m in messages %}{{ m.role[0] }}: {{ m.content | trim }};{% endfor %}"
+        "{% if add_generation_prompt %}a:{% endif %}";
+    const auto made = chat(strict + body);
+    TemplateProcess process{made, {}};
+    const auto rendered = process.render(request(three_messages, {{1, 2}, {2, 3}}));
+    EXPECT_EQ(rendered.text, "u: a;a: \u00e9b;a: c;");
+    EXPECT_THAT(rendered.spans, ElementsAre(TextSpan{7, 12}, TextSpan{14, 17}));
+    auto excluded = request(three_messages, {{1, 3}});
+    excluded.excluded = {{2, 3}};
+    EXPECT_THAT(process.render(excluded).excluded, ElementsAre(TextSpan{12, 17}));
+
+    const auto marked = chat(strict +
+                             "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% else %}{% "
+                             "generation %}{{ m.content }}"
+                             "{% endgeneration %}{% endif %};{% endfor %}{% if messages | length == 2 %}{{ "
+                             "raise_exception('two') }}"
+                             "{% endif %}");
+    TemplateProcess with_blocks{marked, {}};
+    auto asked = request(three_messages, {{2, 3}});
+    asked.excluded = {{1, 2}};
+    EXPECT_THAT(with_blocks.render(asked).spans, ElementsAre(TextSpan{6, 7}));
+}
+
+TEST(TemplateProcess, BeginsTurnsWhereTheGenerationPromptDiffers) {
+    // The prompt of DeepSeek-R1 begins a thought, which earlier answers do not have.
+    const auto made = chat(
+        "{% for m in messages %}{{ m.role[0] }}:{{ m.content }};{% endfor %}"
+        "{% if add_generation_prompt %}a:<think>{% endif %}");
+    TemplateProcess process{made, {}};
+    EXPECT_THAT(process.render(request(three_messages, {{1, 2}, {2, 3}})).spans,
+                ElementsAre(TextSpan{6, 10}, TextSpan{12, 14}));
+    const std::string answer_first =
+        R"([{"role": "assistant", "content": "b"}, {"role": "user", "content": "a"}, {"role": "assistant", "content": "c"}])";
+    EXPECT_THAT(process.render(request(answer_first, {{0, 1}, {2, 3}})).spans,
+                ElementsAre(TextSpan{2, 4}, TextSpan{10, 12}));
+    // In Qwen3, only answers after the last question have a thought, and a conversation needs a message.
+    const auto thinking = chat(
+        "{% set ns = namespace(last=messages[0].role | length) %}{% for m in messages %}"
+        "{% if m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}"
+        "{% for m in messages %}{{ m.role[0] }}:{% if m.role != 'user' and loop.index0 > ns.last %}<>{% "
+        "endif %}"
+        "{{ m.content }};{% endfor %}{% if add_generation_prompt %}a:{% endif %}");
+    TemplateProcess other{thinking, {}};
+    EXPECT_THAT(other.render(request(answer_first, {{0, 1}, {2, 3}})).spans,
+                ElementsAre(TextSpan{2, 4}, TextSpan{10, 14}));
+}
+
+TEST(TemplateProcess, NamesTheFailureOfABeginningThatNothingReplaces) {
+    const auto made = chat(
+        "{% if messages | length in (2, 4) %}{{ raise_exception('never two') }}{% endif %}"
+        "{% for m in messages %}{{ m.content | upper | lower }}{{ m.content }}{% endfor %}");
+    TemplateProcess process{made, {}};
+    EXPECT_THAT(deck_error_of([&] {
+                    process.render(request(three_messages, {{2, 3}}));
+                }),
+                HasSubstr("never two"));
+}
+
 TEST(TemplateProcess, RefusesTurnsThatLaterMessagesChange) {
     const auto made = chat(
         "{% for m in messages %}{% if loop.last or m.role == 'user' %}{{ m.content }}{% endif %};{% endfor "
@@ -182,7 +249,7 @@ TEST(TemplateProcess, IsStartedAgainAfterItsEnd) {
     const auto python = written_python(
         folder,
         "echo '{\"marked\": [false]}'\nread request\nif mkdir \"$(dirname $0)/first\"; then exit; fi\n"
-        "echo '{\"text\": \"t\", \"spans\": []}'");
+        "echo '{\"text\": \"t\", \"spans\": [], \"excluded\": []}'");
     TemplateProcess process{made, {.pythons = {python}}};
     EXPECT_THAT(deck_error_of([&] { process.render(request(three_messages)); }), HasSubstr("has ended"));
     EXPECT_EQ(process.render(request(three_messages)).text, "t");
