@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -27,17 +28,37 @@ namespace {
 // so that a batch with a long document does not block the others
 constexpr std::size_t batches_per_thread = 4;
 
+/// Version of the code that divides texts into documents and encodes them.
+///
+/// Raise it when the same texts give other tokens: a job of the earlier version then does not resume.
+constexpr int encoding_version = 1;
+
+std::string_view word_of(InputKind kind) {
+    switch (kind) {
+        case InputKind::by_content:
+            return "by content";
+        case InputKind::text:
+            return "text";
+        case InputKind::json_lines:
+            return "JSON lines";
+    }
+    return "";
+}
+
 /// Returns all inputs that determine the output bytes.
 std::string description(const TokenizeJob& job,
                         const TextTokenizer& tokenizer,
                         const std::vector<TextInput>& inputs) {
     nlohmann::ordered_json text;
-    text["version of the journal"] = 2;
+    text["version of the journal"] = 3;
+    text["version of the encoder"] = encoding_version;
     text["tokenizer"] = fmt::format("{:016x}", tokenizer.hash());
+    text["configuration of the tokenizer"] = fmt::format("{:016x}", job.configuration);
     text["vocabulary"] = tokenizer.vocab_size();
     text["document_token"] = tokenizer.document_token().value_or(-1);
     text["begin_token"] = job.begin_token.value_or(-1);
     text["format"] = spec::word_of(job.format);
+    text["kind of inputs"] = word_of(job.kind);
     text["field"] = job.lines.field;
     text["inputs"] = nlohmann::ordered_json::array();
     for (const auto& input : inputs) {
