@@ -77,6 +77,14 @@ ReferenceKey key_of(const ScoredRun& run, std::span<const data::FileFingerprint>
                     printable(spec.model.init_path), reference_scores_file)};
 }
 
+std::string other_base(const spec::RunSpec& spec) {
+    return fmt::format(
+        "the weights of '{}' (model.init) are not those under the adapters of this run: they are "
+        "the reference from here on. Restore the weights that the run started from if it was "
+        "trained with these.",
+        printable(spec.model.init_path));
+}
+
 /// Returns the windows of the run that have pairs with unknown scores.
 std::vector<data::Window> unscored_windows(const ScoredRun& run, const ReferenceScores& scores) {
     const auto& spec = run.spec;
@@ -110,7 +118,9 @@ void complete_scores(const ScoredRun& run,
         run.assembly.train_executor().finish();  // parameters may still be in transfer to other ranks
         return reference_weights_hash(spec, run.assembly);
     };
-    if (!loads) {
+    // No step changes the base of adapters, so any state of the run has it.
+    const bool has_base = spec.train.objective.reference == spec::ReferenceKind::adapters_off;
+    if (!loads || has_base) {
         key.weights = hash_weights();
     } else if (key_of_kept.inputs == key.inputs &&
                (is_own_start || (key.source != 0 && key_of_kept.source == key.source))) {
@@ -129,8 +139,11 @@ void complete_scores(const ScoredRun& run,
             key.source = of_first(run.world, [&] { return source_key(from, false); });
         }
         if (const auto loaded = hash_weights(); loaded != key.weights) {
-            if (is_own_start && key.weights != 0) {
+            if (is_own_start && key_of_kept.inputs == key.inputs && key_of_kept.weights == key.weights) {
                 refuse_other_start(spec);
+            }
+            if (has_base) {
+                run.reporter.print_line(message(Severity::warning, other_base(spec)));
             }
             key.weights = loaded;
             scores.forget();

@@ -10,7 +10,7 @@
 
 namespace ziggurat::train {
 
-/// Returns the hash of the validated bytes, of their division into sequences and samples, and of the loss.
+/// Returns the hash of the validated bytes, their division into samples, and the loss.
 ///
 /// Paths do not matter. Never 0.
 ///

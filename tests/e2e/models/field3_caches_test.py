@@ -76,7 +76,7 @@ def replaced_and_moved(place):
     scores.write_bytes(b"ZGREFLOG" + scores.read_bytes()[8:])
     losses, said = train(place, "named", "models/reference")
     expect(losses == before and f"{AGAIN}: an earlier version of the program wrote it" in said, said)
-    settings = ("model.rope_theta=20000.0",)
+    settings = ("model.rope_theta=20000.0", "model.init.accept_change=[model.rope_theta]")
     losses, said = train(place, "named", "models/reference", *settings)
     fresh, _ = train(place, "fresh_theta", "models/reference", *settings)
     expect(losses == fresh and losses != before and f"{AGAIN}: it was made from other pairs, with other settings" in said,
@@ -109,6 +109,14 @@ def resumed_after_a_change(place):
     moved = ("model.init={from: hf, path: models/policy}", *settings[1:])
     losses, said = train(place, "resumed", "start", *moved, steps=4)
     expect(losses == whole and AGAIN not in said, f"{losses}, not {whole}\n{said}")
+    # A checkpoint has the base of its adapters, so a change is seen without kept scores too.
+    settings = ("train.lora={rank: 2, alpha: 4}", *settings)
+    replace_weights(place, "models/begun", "models/policy")
+    train(place, "adapted", "adapters_off", *settings, steps=2)
+    (place.folder / "adapted" / "reference.scores").unlink()
+    replace_weights(place, "models/begun", "models/reference")
+    _, said = train(place, "adapted", "adapters_off", *settings, steps=4)
+    expect("are not those under the adapters of this run" in said, said)
 
 
 def replaced_tokenizer(place):
@@ -126,10 +134,15 @@ def replaced_tokenizer(place):
         "model": {"type": "BPE", "vocab": {spelled[byte]: byte for byte in range(256)}, "merges": []}}))
     (place.folder / "records.jsonl").write_text("".join(json.dumps({"text": "word " * 20}) + "\n" for _ in range(8)))
 
+    deck = json.loads((place.folder / "deck.yaml").read_text())
+    del deck["model"]["init"]
+    deck["model"]["vocab"] = 258
+    (place.folder / "texts.yaml").write_text(json.dumps(deck))
+
     def encode(tokenizer, end):
         (place.folder / tokenizer / "tokenizer_config.json").write_text(json.dumps({"eos_token": end}))
         before = set(place.folder.glob("records.jsonl.*.samples"))
-        said = "".join(place.call("check", "deck.yaml", "model.vocab=258", "train.objective=next_token", "data.seq=40",
+        said = "".join(place.call("check", "texts.yaml", "data.seq=40",
                                   f"data.tokenizer={{kind: hf, path: {tokenizer}}}",
                                   "data.train=[{format: chat, path: records.jsonl}]"))
         return set(place.folder.glob("records.jsonl.*.samples")) - before, said
