@@ -9,7 +9,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -33,18 +32,6 @@ constexpr std::size_t batches_per_thread = 4;
 /// Raise it when the same texts give other tokens: a job of the earlier version then does not resume.
 constexpr int encoding_version = 1;
 
-std::string_view word_of(InputKind kind) {
-    switch (kind) {
-        case InputKind::by_content:
-            return "by content";
-        case InputKind::text:
-            return "text";
-        case InputKind::json_lines:
-            return "JSON lines";
-    }
-    return "";
-}
-
 /// Returns all inputs that determine the output bytes.
 std::string description(const TokenizeJob& job,
                         const TextTokenizer& tokenizer,
@@ -58,12 +45,12 @@ std::string description(const TokenizeJob& job,
     text["document_token"] = tokenizer.document_token().value_or(-1);
     text["begin_token"] = job.begin_token.value_or(-1);
     text["format"] = spec::word_of(job.format);
-    text["kind of inputs"] = word_of(job.kind);
     text["field"] = job.lines.field;
     text["inputs"] = nlohmann::ordered_json::array();
     for (const auto& input : inputs) {
         text["inputs"].push_back({{"path", input.path},
                                   {"bytes", input.stamp.bytes},
+                                  {"has lines", input.has_lines},
                                   {"hash", fmt::format("{:016x}", input.hash)}});
     }
     // File names are not always UTF-8.

@@ -157,7 +157,7 @@ TEST_F(TokenizeFiles, GoOnOnlyWithTheSameConfigurationKindAndEncoder) {
                            *make_byte_tokenizer(), [](std::int64_t, std::int64_t) {});
         });
     };
-    EXPECT_THAT(refusal(InputKind::text, 0), HasSubstr("it was started with other kind of inputs"));
+    EXPECT_THAT(refusal(InputKind::text, 0), HasSubstr("it was started with other inputs"));
     EXPECT_THAT(refusal(InputKind::by_content, 5),
                 HasSubstr("it was started with other configuration of the tokenizer"));
     auto journal = contents_of(folder_ / "x.journal");
