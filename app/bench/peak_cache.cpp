@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text/json_depth.hpp"
@@ -18,7 +19,7 @@
 namespace ziggurat::app {
 namespace {
 
-constexpr const char* schema = "ziggurat.peaks/1";
+constexpr const char* schema = "ziggurat.peaks/2";
 constexpr std::int64_t max_bytes = 1 << 20;
 constexpr int max_levels = 4;
 
@@ -42,23 +43,31 @@ Peaks read_peaks(const std::string& text) {
         !json["peaks"].is_object()) {
         return peaks;
     }
-    for (const auto& [setup, flops] : json["peaks"].items()) {
-        if (flops.is_number() && std::isfinite(flops.get<double>()) && flops.get<double>() > 0) {
-            peaks[setup] = flops.get<double>();
+    for (const auto& [setup, peak] : json["peaks"].items()) {
+        const auto flops = peak.is_object() ? peak.value("flops", nlohmann::json{}) : nlohmann::json{};
+        const auto with = peak.is_object() ? peak.value("measured_with", nlohmann::json{}) : nlohmann::json{};
+        if (flops.is_number() && std::isfinite(flops.get<double>()) && flops.get<double>() > 0 &&
+            with.is_string()) {
+            peaks[setup] = {flops.get<double>(), with.get<std::string>()};
         }
     }
     return peaks;
 }
 
 std::string write_peaks(const Peaks& peaks) {
+    auto by_setup = nlohmann::ordered_json::object();
+    for (const auto& [setup, peak] : peaks) {
+        by_setup[setup] = {{"flops", peak.flops}, {"measured_with", peak.measured_with}};
+    }
     const nlohmann::ordered_json json{
         {"schema", schema},
         {"about", "best FLOP/s of a rank's products that ziggurat train has seen here; may be removed"},
-        {"peaks", peaks}};
+        {"peaks", std::move(by_setup)}};
     return json.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-PeakCache::PeakCache(const deck::Environment& environment) {
+PeakCache::PeakCache(const deck::Environment& environment, std::string measured_with)
+    : measured_with_{std::move(measured_with)} {
     const auto machine_file = deck::measured_file(environment);
     path_ = machine_file.empty()
                 ? ""
@@ -77,15 +86,15 @@ Peaks PeakCache::read() const {
 double PeakCache::of(const std::string& setup) const {
     const auto peaks = read();
     const auto known = peaks.find(setup);
-    return known == peaks.end() ? 0 : known->second;
+    return known == peaks.end() || known->second.measured_with != measured_with_ ? 0 : known->second.flops;
 }
 
 void PeakCache::raise(const std::string& setup, double flops) const {
     auto peaks = read();
-    if (path_.empty() || !(flops > peaks[setup]) || !std::isfinite(flops)) {
+    if (path_.empty() || !(flops > of(setup)) || !std::isfinite(flops)) {
         return;
     }
-    peaks[setup] = flops;
+    peaks[setup] = {flops, measured_with_};
     const auto folder = std::filesystem::path{path_}.parent_path();
     std::error_code problem;
     if (!std::filesystem::is_directory(folder.parent_path(), problem)) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "app/bench/measured_with.hpp"
 #include "app/bench/peak_cache.hpp"
 #include "app/deck/deck_options.hpp"
 #include "app/deck/job_size.hpp"
@@ -41,26 +42,26 @@ AttentionFacts cudnn_of_this_machine() {
 
 int check(const CheckOptions& options) {
     Progress progress{show_progress()};
-    return run_check(options,
-                     {.size_job = [&](deck::LoadOptions load) { return sized(options, std::move(load)); },
-                      .has_nccl = comm::has_nccl,
-                      .cudnn = cudnn_of_this_machine(),
-                      .kept_peak =
-                          [](const spec::RunSpec& run) {
-                              return PeakCache{deck::process_environment}.of(setup_name(run));
-                          },
-                      .choose_layout = choose_layout_with_progress(progress),
-                      .choose_homes = choose_homes_with_progress(progress),
-                      .choose_depths = choose_depths_with_progress(progress),
-                      .choose_leases = choose_leases_with_progress(progress),
-                      .choose_accumulation = choose_accumulation_with_progress(progress),
-                      .choose_tensor_overlap = plan::choose_tensor_overlap,
-                      .start = preview_start,
-                      .memory =
-                          [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
-                              return plan::memory_report(run, machine, {}, PlanningProgress{progress}.watch(),
-                                                         not_by_this_program_reason(run));
-                          }});
+    return run_check(
+        options, {.size_job = [&](deck::LoadOptions load) { return sized(options, std::move(load)); },
+                  .has_nccl = comm::has_nccl,
+                  .cudnn = cudnn_of_this_machine(),
+                  .kept_peak =
+                      [](const spec::RunSpec& run) {
+                          return PeakCache{deck::process_environment, measured_with()}.of(setup_name(run));
+                      },
+                  .choose_layout = choose_layout_with_progress(progress),
+                  .choose_homes = choose_homes_with_progress(progress),
+                  .choose_depths = choose_depths_with_progress(progress),
+                  .choose_leases = choose_leases_with_progress(progress),
+                  .choose_accumulation = choose_accumulation_with_progress(progress),
+                  .choose_tensor_overlap = plan::choose_tensor_overlap,
+                  .start = preview_start,
+                  .memory =
+                      [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+                          return plan::memory_report(run, machine, {}, PlanningProgress{progress}.watch(),
+                                                     not_by_this_program_reason(run));
+                      }});
 }
 
 }  // namespace ziggurat::app

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/bench/measured_with.hpp"
 #include "app/bench/peak_cache.hpp"
 #include "app/deck/deck_options.hpp"
 #include "app/deck/epochs.hpp"
@@ -224,7 +225,8 @@ int plan(const PlanOptions& options) {
     auto loaded = options.search ? load_for_search(options, load, leaves_layout)
                                  : deck::load(options.deck, options.overrides, load);
     if (options.machine.empty() && loaded.ok() && loaded.machine.device_flops <= 0) {
-        loaded.machine.device_flops = PeakCache{deck::process_environment}.of(setup_name(loaded.run));
+        loaded.machine.device_flops =
+            PeakCache{deck::process_environment, measured_with()}.of(setup_name(loaded.run));
     }
     if (!loaded.ok()) {
         return refuse(options, loaded.found);

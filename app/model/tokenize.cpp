@@ -15,6 +15,7 @@
 #include "base/text/message.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
+#include "data/tokenizer/tokenizer_config.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -86,6 +87,7 @@ int tokenize(const TokenizeOptions& options) {
         .lines = {.field = options.field.empty() ? "text" : options.field,
                   .skips_bad_lines = options.skip_bad_lines},
         .begin_token = data::added_begin_token(*tokenizer, add_bos),
+        .configuration = data::configuration_hash(options.tokenizer == "bytes" ? "" : options.tokenizer),
         .threads = tokenizing_threads(options)};
     Progress progress{show_progress()};
     bool has_begun = false;

@@ -24,9 +24,12 @@ namespace {
 /// \param progress  must outlive them
 data::SampleFileReports encoding_reports(Progress& progress) {
     data::SampleFileReports reports;
-    reports.begins = [&](const std::string& records, const std::string& samples) {
-        const auto note = fmt::format("'{}' is encoded to '{}', which later runs use", printable(records),
-                                      printable(samples));
+    reports.begins = [&](const std::string& records, const std::string& samples, bool has_others) {
+        const auto note = fmt::format(
+            "'{}' is encoded to '{}', which later runs use{}", printable(records), printable(samples),
+            has_others ? ". Other samples exist, of other records, another tokenizer or template, "
+                         "another loss_on or version of the encoder"
+                       : "");
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
         progress.begin("encodes conversations", "bytes");
     };

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "app/bench/measure_rates.hpp"
+#include "app/bench/measured_with.hpp"
 #include "app/bench/peak_cache.hpp"
 #include "app/checkpoint/trained_model.hpp"
 #include "app/command_line/version.hpp"
@@ -66,7 +67,7 @@ int train_together(const TrainOptions& options,
     });
     const RankProcessors devices{loaded->run, world};
     notes.insert(notes.end(), devices.notes().begin(), devices.notes().end());
-    const PeakCache peaks{deck::process_environment};
+    const PeakCache peaks{deck::process_environment, measured_with()};
     const auto peak =
         find_peak(world, loaded->run, *devices.all().device, spec::peak_of(loaded->machine), peaks);
     train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/manifest_text.hpp"
 #include "storage/directory.hpp"
 
 namespace ziggurat::checkpoint {
@@ -22,7 +23,16 @@ namespace fs = std::filesystem;
 constexpr const char* file_name = "/VALIDATIONS";
 constexpr std::int64_t max_bytes = std::int64_t{64} << 20;
 
-/// Parses `STEP LOSS`; returns nullopt for other lines.
+/// Parses the digits of a key; returns nullopt for other texts.
+std::optional<std::uint64_t> key_of(std::string_view text) {
+    std::uint64_t key = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, problem] = std::from_chars(text.data(), end, key, 16);
+    return text.size() == hash_digits && problem == std::errc{} && rest == end ? std::optional{key}
+                                                                               : std::nullopt;
+}
+
+/// Parses `STEP LOSS DATA` or `STEP LOSS`; returns nullopt for other lines.
 std::optional<ValidationRecord::Entry> entry_of(std::string_view line) {
     ValidationRecord::Entry entry;
     const char* end = line.data() + line.size();
@@ -31,8 +41,16 @@ std::optional<ValidationRecord::Entry> entry_of(std::string_view line) {
         return std::nullopt;
     }
     const auto [rest, bad_loss] = std::from_chars(gap + 1, end, entry.loss);
-    const bool is_whole = bad_loss == std::errc{} && rest == end;
-    return is_whole && entry.step >= 0 ? std::optional{entry} : std::nullopt;
+    if (bad_loss != std::errc{} || entry.step < 0) {
+        return std::nullopt;
+    }
+    if (rest == end) {
+        return entry;
+    }
+    const auto key =
+        *rest == ' ' ? key_of({rest + 1, static_cast<std::size_t>(end - rest - 1)}) : std::nullopt;
+    entry.data = key.value_or(0);
+    return key ? std::optional{entry} : std::nullopt;
 }
 
 }  // namespace
@@ -52,8 +70,8 @@ ValidationRecord ValidationRecord::parse(std::string_view text, const std::strin
         const bool is_later = entry && (record.entries_.empty() || record.entries_.back().step < entry->step);
         if (!is_later) {
             throw Error{ErrorKind::checkpoint,
-                        fmt::format("cannot read line {} of '{}' (it is not 'STEP LOSS' with a step greater "
-                                    "than that before). Restore the file, or delete it: then earlier "
+                        fmt::format("cannot read line {} of '{}' (it is not 'STEP LOSS DATA' with a step "
+                                    "greater than that before). Restore the file, or delete it: then earlier "
                                     "validations do not count for checkpoint.keep.best and train.stop_when.",
                                     number, printable(path))};
         }
@@ -65,7 +83,8 @@ ValidationRecord ValidationRecord::parse(std::string_view text, const std::strin
 std::string ValidationRecord::text() const {
     std::string lines;
     for (const auto& entry : entries_) {
-        fmt::format_to(std::back_inserter(lines), "{} {}\n", entry.step, entry.loss);
+        fmt::format_to(std::back_inserter(lines), "{} {}", entry.step, entry.loss);
+        lines += (entry.data == 0 ? "" : " " + hex_of_hash(entry.data)) + "\n";
     }
     return lines;
 }
@@ -76,9 +95,9 @@ void ValidationRecord::write(const std::string& root) const {
     storage::rename_path(path + ".tmp", path);
 }
 
-void ValidationRecord::add(std::int64_t step, double loss) {
+void ValidationRecord::add(std::int64_t step, double loss, std::uint64_t data) {
     forget_after(step - 1);
-    entries_.push_back({step, loss});
+    entries_.push_back({step, loss, data});
 }
 
 void ValidationRecord::forget_after(std::int64_t step) {
@@ -88,12 +107,18 @@ void ValidationRecord::forget_after(std::int64_t step) {
 }
 
 std::vector<std::int64_t> ValidationRecord::best(std::int64_t count) const {
-    auto by_loss = entries_;
-    std::erase_if(by_loss, [](const Entry& entry) { return !std::isfinite(entry.loss); });
-    std::ranges::stable_sort(by_loss, {}, &Entry::loss);
-    by_loss.resize(std::min(by_loss.size(), static_cast<std::size_t>(count)));
     std::vector<std::int64_t> steps;
-    std::ranges::transform(by_loss, std::back_inserter(steps), &Entry::step);
+    auto left = entries_;
+    while (!left.empty()) {
+        const auto others = std::ranges::stable_partition(
+            left, [data = left.back().data](const Entry& entry) { return entry.data != data; });
+        std::vector<Entry> by_loss{others.begin(), others.end()};
+        left.erase(others.begin(), others.end());
+        std::erase_if(by_loss, [](const Entry& entry) { return !std::isfinite(entry.loss); });
+        std::ranges::stable_sort(by_loss, {}, &Entry::loss);
+        by_loss.resize(std::min(by_loss.size(), static_cast<std::size_t>(count)));
+        std::ranges::transform(by_loss, std::back_inserter(steps), &Entry::step);
+    }
     return steps;
 }
 

@@ -11,12 +11,16 @@ namespace ziggurat::checkpoint {
 
 /// Validations of a run in the order of their steps, stored in the file `<run.dir>/ckpt/VALIDATIONS`.
 ///
-/// Each line is `STEP LOSS`: steps done, and nats per target token, which may be `nan`. Collective: local
+/// Each line is `STEP LOSS DATA`: steps done; nats per target token, which may be `nan`; and 16 hexadecimal
+/// digits that identify the validated data. Lines of earlier versions have no DATA. Losses of different data
+/// are never compared. Collective: local
 class ValidationRecord {
   public:
     struct Entry {
         std::int64_t step = 0;
         double loss = 0;
+        std::uint64_t data = 0;  ///< key of the validated data; 0: unknown (written by an older version)
+
         bool operator==(const Entry&) const = default;
     };
 
@@ -33,11 +37,15 @@ class ValidationRecord {
     /// Adds a validation.
     ///
     /// Removes entries of the same and of later steps: training has returned to this step.
-    void add(std::int64_t step, double loss);
+    ///
+    /// \param data  key of the validated data
+    void add(std::int64_t step, double loss, std::uint64_t data = 0);
     /// Removes entries after `step`, at which a run resumes.
     void forget_after(std::int64_t step);
 
-    /// Returns the steps of the `count` lowest finite losses, lowest first; ties are ordered by step.
+    /// Returns the steps of the `count` lowest finite losses of each validated data, lowest first.
+    ///
+    /// Ties are ordered by step. The data of the latest validation comes first, then earlier data.
     std::vector<std::int64_t> best(std::int64_t count) const;
 
     const std::vector<Entry>& entries() const noexcept { return entries_; }

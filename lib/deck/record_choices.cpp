@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -25,6 +26,9 @@ Node* find_node(Node& root, std::string_view path) {
     return node;
 }
 
+/// Automatic choices that depend on the node alone. They change no result of a step.
+constexpr std::array choices_of_node{"parallel.threads", "tiers.device.budget", "tiers.host.budget"};
+
 class Reopening {
   public:
     Reopening(const Schema& schema, const std::string& text) : schema_{schema}, text_{text} {}
@@ -38,6 +42,18 @@ class Reopening {
 
     std::optional<Origin> origin_of(const Node& value) const {
         return value.writer == Writer::deck ? origin_in(text_, value.at.line) : std::nullopt;
+    }
+
+    /// Resets the value at `path` if it was chosen.
+    void open_one(Node& root, const std::string& path) const {
+        const auto dot = path.rfind('.');
+        Node* parent = find_node(root, path.substr(0, dot));
+        Node* value = parent == nullptr ? nullptr : parent->find(path.substr(dot + 1));
+        if (value != nullptr && is_chosen(*value)) {
+            open(*value, schema_.find(path));
+            std::erase_if(parent->entries,
+                          [](const MapEntry& entry) { return entry.value.kind == NodeKind::null; });
+        }
     }
 
     /// Resets all automatic choices in `map`, which is at `path`.
@@ -108,6 +124,9 @@ bool reopen_choices(
     const Reopening reopening{schema, text};
     if (Node* limit = find_node(root, "run.time_limit"); limit != nullptr && reopening.is_chosen(*limit)) {
         limit->text = "auto";
+    }
+    for (const char* path : choices_of_node) {
+        reopening.open_one(root, path);
     }
     const Node* data = find_node(root, "parallel.data");
     const int recorded = data == nullptr ? 0 : ranks_of_choice(reopening.origin_of(*data));

@@ -23,6 +23,7 @@
 #include "train/preference/reference_weights.hpp"
 #include "train/resume/keep_companions.hpp"
 #include "train/save/resumed_data.hpp"
+#include "train/save/validation_key.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -79,7 +80,9 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
                                   {for_manifest(inputs.data.files(), inputs.context.secrets),
                                    inputs.corpus.order(spec_.train.global_batch), spec_.train.global_batch}),
                            inputs.back)},
-      tracker_{spec_, world_, checkpoint_root(spec_),
+      tracker_{spec_, world_,
+               inputs.world.rank() == 0 ? validation_key(spec_, inputs.corpus, inputs.data.files()) : 0,
+               checkpoint_root(spec_),
                resumed_.is_own ? std::optional{resumed_.progress.step} : std::nullopt},
       course_{spec_, resumed_.progress},
       order_{resumed_.progress.order.is_known() ? resumed_.progress.order

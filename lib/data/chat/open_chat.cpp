@@ -7,12 +7,15 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <array>
+#include <filesystem>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/file_handle.hpp"
 #include "base/text/printable.hpp"
 #include "data/chat/chat_template.hpp"
+#include "data/content_key.hpp"
+#include "data/tokenizer/tokenizer_config.hpp"
 #include "spec/token_format.hpp"
 
 namespace ziggurat::data {
@@ -20,9 +23,6 @@ namespace {
 
 /// Number of threads that encode the records of a source.
 constexpr int max_threads = 8;
-
-/// Version of the conversion of records. Files that an earlier version made are not used.
-constexpr std::uint64_t records_version = 2;
 
 bool exists(const std::string& path) {
     return ::access(path.c_str(), F_OK) == 0;
@@ -51,21 +51,54 @@ std::uint64_t template_hash_of(const spec::Data& data, const spec::Source& sourc
     return found.chat ? found.chat->hash() : 0;
 }
 
+/// Version of the code that parses records, renders and encodes conversations, and marks their tokens.
+///
+/// Raise it when the same records give other samples: records are then encoded again.
+constexpr int encoding_version = 2;
+
+/// Adds the texts of a template, and the special tokens that it gets.
+void add_template(const ChatTemplate& chat, ContentKey& key) {
+    key.add("template", chat.text).add("tool template", chat.tool_text);
+    for (const auto& token : chat.special_tokens) {
+        key.add("token", token.name).add("is list", token.is_list);
+        for (const auto& text : token.texts) {
+            key.add("text", text);
+        }
+    }
+}
+
 /// Returns the name of the sample file that is made of records.
-std::string name_of_samples(const std::string& path,
-                            const std::string& key,
+std::string name_of_samples(const spec::Data& data,
+                            const spec::Source& source,
+                            const std::string& path,
+                            const std::string& deck_key,
                             const std::string& tokenizer_hash,
-                            std::uint64_t template_hash,
                             spec::LossOn loss_on) {
-    const MappedFile records{path, key};
-    const std::array<std::uint64_t, 6> parts{
-        XXH3_64bits(records.content().data(), records.content().size()),
-        XXH3_64bits(tokenizer_hash.data(), tokenizer_hash.size()),
-        template_hash,
-        static_cast<std::uint64_t>(loss_on),
-        static_cast<std::uint64_t>(SampleFileHeader::conversations_version),
-        records_version};
-    return fmt::format("{}.{:016x}{}", path, XXH3_64bits(parts.data(), sizeof parts), sample_file_ending);
+    const MappedFile records{path, deck_key};
+    ContentKey key{"samples of records", encoding_version};
+    key.add("records", hash_text(XXH3_64bits(records.content().data(), records.content().size())));
+    key.add("tokenizer", tokenizer_hash).add("loss_on", loss_on);
+    key.add("format of conversations", SampleFileHeader::conversations_version);
+    key.add("format of pairs", SampleFileHeader::pairs_version);
+    key.add("configuration", hash_text(configuration_hash(data.tokenizer.path)));
+    if (const auto found = find_optional_template(data.tokenizer.path, source.chat_template); found.chat) {
+        add_template(*found.chat, key);
+    }
+    return fmt::format("{}.{:016x}{}", path, key.hash(), sample_file_ending);
+}
+
+/// Returns true if samples of the same records exist that were made with another key.
+bool has_other_samples(const std::string& records) {
+    const std::filesystem::path path{records};
+    std::error_code unreadable;
+    const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path{"."};
+    for (const auto& entry : std::filesystem::directory_iterator{folder, unreadable}) {
+        const auto name = entry.path().filename().string();
+        if (name.starts_with(path.filename().string() + ".") && name.ends_with(sample_file_ending)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /// Makes the sample file of records, unless another process of this machine has made it meanwhile.
@@ -81,7 +114,7 @@ void make_samples(const ChatJob& job,
         return;
     }
     if (reports.begins) {
-        reports.begins(records, job.output);
+        reports.begins(records, job.output, has_other_samples(records));
     }
     try {
         write_sample_file(job, tokenizer, reports.of_job);
@@ -147,7 +180,7 @@ std::vector<std::string> sample_files(const spec::Data& data,
         }
         const auto tokenizer_hash = tokenizer ? hash_text(*tokenizer) : data.tokenizer.hash;
         const auto loss_on = source.loss_on.value_or(spec::LossOn::assistant);
-        files.push_back(name_of_samples(path, key, tokenizer_hash, template_hash_of(data, source), loss_on));
+        files.push_back(name_of_samples(data, source, path, key, tokenizer_hash, loss_on));
         if (!exists(files.back())) {
             need_tokenizer(path);
             const auto cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));

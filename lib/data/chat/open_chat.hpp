@@ -14,15 +14,18 @@ namespace ziggurat::data {
 /// Reports of sample_files(). Any of them may be empty.
 struct SampleFileReports {
     /// A sample file is about to be made from records.
-    std::function<void(const std::string& records, const std::string& samples)> begins = {};
+    ///
+    /// \param has_others  samples of records of this name exist, and have another key
+    std::function<void(const std::string& records, const std::string& samples, bool has_others)> begins = {};
     ChatReports of_job = {};
 };
 
 /// Returns the sample files of a source of the format chat, in order.
 ///
 /// A sample file is itself. Records of conversations (JSON lines) become `RECORDS.HASH.samples` next to them,
-/// where HASH depends on their bytes, the tokenizer, the template and loss_on. An existing file of this name
-/// is used, without Python. Processes of one machine that open the same records make the file once.
+/// where HASH depends on their bytes, the tokenizer and its configuration, the template, loss_on, and the
+/// version of the code that encodes them. An existing file of this name is used, without Python. Processes of
+/// one machine that open the same records make the file once.
 ///
 /// \param key  deck key of its path; messages begin with it
 /// Errors: Error{deck} if a file is missing, or records need a tokenizer; those of find_chat_template() and

@@ -27,13 +27,20 @@ namespace {
 // so that a batch with a long document does not block the others
 constexpr std::size_t batches_per_thread = 4;
 
+/// Version of the code that divides texts into documents and encodes them.
+///
+/// Raise it when the same texts give other tokens: a job of the earlier version then does not resume.
+constexpr int encoding_version = 1;
+
 /// Returns all inputs that determine the output bytes.
 std::string description(const TokenizeJob& job,
                         const TextTokenizer& tokenizer,
                         const std::vector<TextInput>& inputs) {
     nlohmann::ordered_json text;
-    text["version of the journal"] = 2;
+    text["version of the journal"] = 3;
+    text["version of the encoder"] = encoding_version;
     text["tokenizer"] = fmt::format("{:016x}", tokenizer.hash());
+    text["configuration of the tokenizer"] = fmt::format("{:016x}", job.configuration);
     text["vocabulary"] = tokenizer.vocab_size();
     text["document_token"] = tokenizer.document_token().value_or(-1);
     text["begin_token"] = job.begin_token.value_or(-1);
@@ -43,6 +50,7 @@ std::string description(const TokenizeJob& job,
     for (const auto& input : inputs) {
         text["inputs"].push_back({{"path", input.path},
                                   {"bytes", input.stamp.bytes},
+                                  {"has lines", input.has_lines},
                                   {"hash", fmt::format("{:016x}", input.hash)}});
     }
     // File names are not always UTF-8.

@@ -21,6 +21,7 @@ struct TokenizeJob {
     spec::TokenFormat format = spec::TokenFormat::llmc;  ///< llmc or megatron
     LineReading lines = {};
     std::optional<std::int32_t> begin_token = {};  ///< added before the text of each document
+    std::uint64_t configuration = 0;               ///< configuration_hash() of the tokenizer
     int threads = 1;
     double seconds_between_records = 0.2;  ///< interval of journal records; 0: after each batch
 };

@@ -6,7 +6,9 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <system_error>
 
+#include "data/content_key.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
 
 namespace ziggurat::data {
@@ -145,6 +147,18 @@ TokenizerConfig read_tokenizer_config(const std::string& folder) {
     }
     std::ranges::stable_sort(config.added, {}, &AddedToken::id);
     return config;
+}
+
+std::uint64_t configuration_hash(const std::string& tokenizer) {
+    std::error_code unreadable;
+    const fs::path path{tokenizer};
+    const auto folder = fs::is_directory(path, unreadable) ? path : path.parent_path();
+    ContentKey key{"configuration of a tokenizer", 1};
+    for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}) {
+        const auto hash = tokenizer.empty() ? 0 : whole_file_hash((folder / name).string());
+        key.add(name, fmt::format("{:016x}", hash));
+    }
+    return key.hash();
 }
 
 }  // namespace ziggurat::data

@@ -1,6 +1,7 @@
 /// Configuration files of transformers next to a tokenizer.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,5 +37,10 @@ struct TokenizerConfig {
 /// Source: transformers 4.46.3, tokenization_utils_base.py (_from_pretrained)
 /// Errors: Error{deck} that names an invalid file
 TokenizerConfig read_tokenizer_config(const std::string& folder);
+
+/// Returns a hash of the bytes of these files, which TextTokenizer::hash() does not cover.
+///
+/// \param tokenizer  path of a file or folder; empty: a tokenizer without files
+std::uint64_t configuration_hash(const std::string& tokenizer);
 
 }  // namespace ziggurat::data

@@ -97,6 +97,15 @@ std::string nested(std::vector<WrittenFigure> figures, std::size_t indent) {
     return text;
 }
 
+/// Describes GPUs; empty if they are not known.
+std::string gpus_of(const spec::MachineSpec& machine) {
+    return machine.has_device && machine.device_capability > 0 && machine.device_multiprocessors > 0
+               ? fmt::format("GPUs of compute capability {}.{} with {} multiprocessors",
+                             machine.device_capability / 10, machine.device_capability % 10,
+                             machine.device_multiprocessors)
+               : "";
+}
+
 }  // namespace
 
 std::string measured_file(const Environment& environment) {
@@ -118,6 +127,13 @@ void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnosti
     if (!measured) {
         found.warning({path, 0, 0}, "measurements of this machine are not used",
                       "not a machine file: " + of_file.sorted().front().problem,
+                      "Remove it, or run `ziggurat bench all` again.");
+        return;
+    }
+    const auto before = gpus_of(*measured);
+    if (const auto now = gpus_of(machine); !before.empty() && !now.empty() && before != now) {
+        found.warning({path, 0, 0}, "measurements of this machine are not used",
+                      fmt::format("they are of {}, and this machine has {}", before, now),
                       "Remove it, or run `ziggurat bench all` again.");
         return;
     }

@@ -16,7 +16,8 @@ std::string measured_file(const Environment& environment);
 
 /// Reads rates, transfer sizes, failures and price from the file at `path` into `machine`.
 ///
-/// Memory and cores stay those of the process. A missing file is ignored; an unreadable one causes a warning.
+/// Memory and cores stay those of the process. A missing file is ignored; an unreadable one, and one of other
+/// GPUs, cause a warning and are not used: a host name may pass to another machine.
 void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnostics& found);
 
 /// Returns the text of a machine file that reads back to `machine`.

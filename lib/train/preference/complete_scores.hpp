@@ -12,13 +12,18 @@ namespace ziggurat::train {
 
 /// With a preference objective, computes the scores of all pairs that the run needs and lacks.
 ///
-/// Scores are taken from the run directory, where new ones are kept too. If the loaded weights are not those
-/// of the reference, these are loaded and then replaced by the state of the run. Returns early if `stops`
-/// returns true on all ranks; then scores may be unknown, and the run must not do a step.
+/// Scores are taken from the run directory, where new ones are kept too, if their key is that of the run's
+/// reference (reference_key.hpp). A note says why kept scores do not apply. If the loaded weights are not
+/// those of the reference, these are loaded and then replaced by the state of the run. Returns early if
+/// `stops` returns true on all ranks; then scores may be unknown, and the run must not do a step.
+///
+/// A run that resumes its own checkpoint with the reference `start` or `adapters_off` uses the scores of its
+/// start, even if the files of model.init have changed since.
 ///
 /// \param files  of all sources; rank 0's count
 /// Collective: over `world`
-/// Errors:     those of load_reference_weights() and load_again()
+/// Errors:     those of load_reference_weights() and load_again(); Error{deck} if scores of the start are
+///             missing and the files of model.init have changed
 void complete_scores(const ScoredRun& run,
                      std::span<const data::FileFingerprint> files,
                      const std::function<bool()>& stops,

@@ -10,64 +10,80 @@ namespace {
 
 /// First bytes of the file, little-endian.
 struct Header {
-    char magic[8] = {'Z', 'G', 'R', 'E', 'F', 'L', 'O', 'G'};
-    std::uint64_t key = 0;
+    char magic[8] = {'Z', 'G', 'R', 'E', 'F', 'S', 'C', '2'};
+    ReferenceKey key;
     std::int64_t num_pairs = 0;
-    std::uint64_t hash = 0;  ///< XXH3-64 of the scores
+    std::uint64_t hash = 0;  ///< XXH3-64 of the header with 0 here, seeded with that of the scores
 };
-static_assert(sizeof(Header) == 32);
+static_assert(sizeof(Header) == 48);
 
-std::uint64_t hash_of(std::string_view bytes) {
-    return XXH3_64bits(bytes.data(), bytes.size());
+/// First bytes of files whose key names the reference by its path.
+constexpr std::string_view magic_of_paths{"ZGREFLOG", 8};
+
+std::uint64_t hash_of(Header header, std::string_view scores) {
+    header.hash = 0;
+    return XXH3_64bits_withSeed(&header, sizeof header, XXH3_64bits(scores.data(), scores.size()));
+}
+
+/// Returns the reason if the content is not a whole file of this version; sets `header` otherwise.
+std::string read_header(std::string_view content, Header& header) {
+    const Header expected;
+    if (content.starts_with(magic_of_paths)) {
+        return "an earlier version of the program wrote it, and identified the reference by its path";
+    }
+    if (content.size() < sizeof header) {
+        return "it is shorter than its header";
+    }
+    Header read;
+    std::memcpy(&read, content.data(), sizeof read);
+    if (std::memcmp(read.magic, expected.magic, sizeof read.magic) != 0) {
+        return "its first bytes are not ZGREFSC2";
+    }
+    if (read.hash != hash_of(read, content.substr(sizeof read))) {
+        return "it is damaged: its hash differs";
+    }
+    header = read;
+    return {};
 }
 
 }  // namespace
 
-std::string ReferenceScores::to_file(std::uint64_t key) const {
+std::string ReferenceScores::to_file(const ReferenceKey& key) const {
     std::string scores(scores_.size() * sizeof(kernels::AnswerSums), '\0');
     std::memcpy(scores.data(), scores_.data(), scores.size());
     Header header;
     header.key = key;
     header.num_pairs = std::ssize(scores_);
-    header.hash = hash_of(scores);
+    header.hash = hash_of(header, scores);
     std::string file(sizeof header, '\0');
     std::memcpy(file.data(), &header, sizeof header);
     file += scores;
     return file;
 }
 
-std::string ReferenceScores::take_file(std::string_view content, std::uint64_t key) {
+std::string ReferenceScores::take_file(std::string_view content, const ReferenceKey& key) {
     Header header;
-    const Header expected;
-    if (content.size() < sizeof header) {
-        return "it is shorter than its header";
+    if (const auto reason = read_header(content, header); !reason.empty()) {
+        return reason;
     }
-    std::memcpy(&header, content.data(), sizeof header);
     const auto scores = content.substr(sizeof header);
-    if (std::memcmp(header.magic, expected.magic, sizeof header.magic) != 0) {
-        return "its first bytes are not ZGREFLOG";
-    }
-    if (header.hash != hash_of(scores)) {
-        return "it is damaged: its hash differs";
-    }
-    if (header.key != key || header.num_pairs != std::ssize(scores_) ||
+    if (header.key.inputs != key.inputs || header.num_pairs != std::ssize(scores_) ||
         scores.size() != scores_.size() * sizeof(kernels::AnswerSums)) {
-        return "it was made for other data, another reference or another precision";
+        return "it was made from other pairs, with other settings of the model, the sequences or the "
+               "precision, or by another version of the computation";
+    }
+    if (header.key.weights != key.weights) {
+        return fmt::format(
+            "it belongs to other weights of the reference (their hash is {:016x}, now {:016x})",
+            header.key.weights, key.weights);
     }
     std::memcpy(scores_.data(), scores.data(), scores.size());
     return {};
 }
 
-std::uint64_t reference_key(const spec::RunSpec& spec, std::span<const data::FileFingerprint> files) {
-    const auto& objective = spec.train.objective;
-    auto text = fmt::format(
-        "{} {} {} | {} {} {} | {} {} {}", static_cast<int>(objective.reference), objective.reference_path,
-        objective.is_reference_published, spec.model.init_path, spec.model.is_init_published, spec.run.seed,
-        spec.data.seq, static_cast<int>(spec.data.long_samples), static_cast<int>(spec.precision.compute));
-    for (const auto& file : files) {
-        text += fmt::format(" | {} {} {:016x}", file.bytes, file.hashed_bytes, file.hash);
-    }
-    return hash_of(text);
+ReferenceKey key_of_file(std::string_view content) {
+    Header header;
+    return read_header(content, header).empty() ? header.key : ReferenceKey{};
 }
 
 }  // namespace ziggurat::train

@@ -1,6 +1,7 @@
 /// Log-probabilities of the reference model for the pairs of a run, and their file.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -9,10 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/context.hpp"
-#include "data/fingerprint.hpp"
 #include "kernels/element/preference_element.hpp"
-#include "spec/run_spec.hpp"
+#include "train/preference/reference_key.hpp"
 
 namespace ziggurat::train {
 
@@ -29,14 +28,17 @@ class ReferenceScores {
     bool knows(std::int64_t pair) const { return !std::isnan(scores_.at(pair).chosen); }
     void set(std::int64_t pair, const kernels::AnswerSums& score) { scores_.at(pair) = score; }
 
-    /// Returns the scores as a file: a header of 32 bytes, then two float64 for each pair, NaN if unknown.
-    ///
-    /// \param key  of reference_key()
-    std::string to_file(std::uint64_t key) const;
+    /// Makes all scores unknown. The addresses of all() stay valid.
+    void forget() { std::ranges::fill(scores_, unknown); }
+
+    /// Returns the scores as a file: a header of 48 bytes, then two float64 for each pair, NaN if unknown.
+    std::string to_file(const ReferenceKey& key) const;
 
     /// Takes the scores from the content of a file. Returns the reason if it cannot be used; then nothing
     /// changes.
-    std::string take_file(std::string_view content, std::uint64_t key);
+    ///
+    /// \param key  its inputs and weights must be those of the file
+    std::string take_file(std::string_view content, const ReferenceKey& key);
 
   private:
     static constexpr kernels::AnswerSums unknown{std::numeric_limits<double>::quiet_NaN(),
@@ -44,11 +46,7 @@ class ReferenceScores {
     std::vector<kernels::AnswerSums> scores_;
 };
 
-/// Returns a hash of everything that the scores depend on.
-///
-/// This is the reference model, the precision, the data, and the cut of long samples.
-///
-/// \param files  of all sources, in order
-std::uint64_t reference_key(const spec::RunSpec& spec, std::span<const data::FileFingerprint> files);
+/// Returns the key in the content of a file; zeros if take_file() would not use it for any key.
+ReferenceKey key_of_file(std::string_view content);
 
 }  // namespace ziggurat::train

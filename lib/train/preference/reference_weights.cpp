@@ -47,10 +47,10 @@ void set_missing_values(const spec::RunSpec& spec, const Resumed& resumed, Assem
     }
 }
 
-void load_reference_weights(const spec::RunSpec& spec,
-                            const comm::Context& world,
-                            Assembly& assembly,
-                            Reporter& reporter) {
+std::string load_reference_weights(const spec::RunSpec& spec,
+                                   const comm::Context& world,
+                                   Assembly& assembly,
+                                   Reporter& reporter) {
     const auto& objective = spec.train.objective;
     spec::RunSpec reference = spec;
     if (objective.reference == spec::ReferenceKind::path) {
@@ -63,7 +63,7 @@ void load_reference_weights(const spec::RunSpec& spec,
         } catch (const Error& error) {
             throw Error{error.kind(),
                         fmt::format("{} The weights of the reference (train.objective.reference) are needed, "
-                                    "because run.dir has no {} for these data.",
+                                    "because run.dir has no {} that applies.",
                                     error.what(), reference_scores_file)};
         }
     };
@@ -72,6 +72,7 @@ void load_reference_weights(const spec::RunSpec& spec,
     if (objective.reference == spec::ReferenceKind::adapters_off) {
         turn_adapters_off(assembly);
     }
+    return loaded.weights_from;
 }
 
 }  // namespace ziggurat::train

@@ -1,6 +1,8 @@
 /// Weights of the reference model of a preference objective, loaded into the state of a run.
 #pragma once
 
+#include <string>
+
 #include "comm/context.hpp"
 #include "spec/run_spec.hpp"
 #include "train/resume/resume.hpp"
@@ -15,12 +17,14 @@ bool has_reference_weights(const spec::RunSpec& spec, const Resumed& resumed);
 
 /// Replaces the weights of the state by those of the reference. Other state does not change.
 ///
+/// Returns the checkpoint that they come from; empty if they come from a Hugging Face model, or are random.
+///
 /// Collective: over `world`
 /// Errors:     those of begin_from_scratch()
-void load_reference_weights(const spec::RunSpec& spec,
-                            const comm::Context& world,
-                            Assembly& assembly,
-                            Reporter& reporter);
+std::string load_reference_weights(const spec::RunSpec& spec,
+                                   const comm::Context& world,
+                                   Assembly& assembly,
+                                   Reporter& reporter);
 
 /// Sets the initial values that `resumed` lacks: those of all tensors, or of adapters.
 ///

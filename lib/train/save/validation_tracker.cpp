@@ -35,11 +35,14 @@ checkpoint::ValidationRecord record_of_first(const comm::Context& world, const s
 
 ValidationTracker::ValidationTracker(const spec::RunSpec& spec,
                                      const comm::Context& world,
+                                     std::uint64_t data,
                                      const std::string& root,
                                      std::optional<std::int64_t> resumed_step)
     : checkpoint_{spec.checkpoint},
       when_{spec.train.stop_when},
+      data_{world.rank() == 0 ? data : 0},
       writes_{world.rank() == 0 && spec.checkpoint.every.has_value()} {
+    comm::all_reduce_sum(world, {&data_, 1});
     if (resumed_step) {
         record_ = record_of_first(world, root);
         record_.forget_after(*resumed_step);
@@ -47,7 +50,7 @@ ValidationTracker::ValidationTracker(const spec::RunSpec& spec,
 }
 
 void ValidationTracker::add(std::int64_t step, double loss, const std::string& root, Reporter& reporter) {
-    record_.add(step, loss);
+    record_.add(step, loss, data_);
     if (!writes_) {
         return;
     }
@@ -69,6 +72,9 @@ std::string ValidationTracker::stop_reason() const {
         return "";
     }
     const auto& latest = record_.entries().back();
+    if (latest.data != 0 && latest.data != data_) {
+        return "";  // the run continues with other validation data
+    }
     if (when_.validation_loss && latest.loss <= *when_.validation_loss) {
         return fmt::format(
             "the validation loss of step {}, {:.4f}, is at most {} (train.stop_when.validation_loss)",
@@ -77,10 +83,17 @@ std::string ValidationTracker::stop_reason() const {
     return when_.patience > 0 ? no_timeout_reason() : "";
 }
 
+bool ValidationTracker::is_of_latest_data(const checkpoint::ValidationRecord::Entry& entry) const {
+    return entry.data == record_.entries().back().data;
+}
+
 std::string ValidationTracker::no_timeout_reason() const {
     checkpoint::ValidationRecord::Entry best{.loss = std::numeric_limits<double>::infinity()};
     std::int64_t waited = 0;  // validations since the best one
     for (const auto& entry : record_.entries()) {
+        if (!is_of_latest_data(entry)) {
+            continue;
+        }
         const bool is_better = entry.loss < best.loss - when_.min_delta;
         best = is_better ? entry : best;
         waited = is_better ? 0 : waited + 1;

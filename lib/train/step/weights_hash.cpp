@@ -108,7 +108,8 @@ std::uint64_t weights_hash(const comm::Context& world,
                            const schedule::ModelLayout& model,
                            const schedule::Program& program,
                            const state::TierMemory& memory,
-                           layout::PieceKind kind) {
+                           layout::PieceKind kind,
+                           const std::function<bool(const layout::Parameter&)>& counts) {
     std::uint64_t sum = 0;
     for (const auto& saved : schedule::saved_runs(model, program)) {
         const auto& buffer = program.buffers[saved.buffer];
@@ -121,7 +122,7 @@ std::uint64_t weights_hash(const comm::Context& world,
             const auto placed = model.flats[unit].parameter(p);
             const auto first = std::max(saved.elements.begin, placed.begin);
             const auto last = std::min(saved.elements.end, placed.end);
-            if (first < last && model.counts(buffer.unit, p)) {
+            if (first < last && model.counts(buffer.unit, p) && (!counts || counts(parameter))) {
                 sum += hash_of(buffer, memory, {parameter, model.tensor(), model.tensor_position()},
                                XXH3_64bits(parameter.name.data(), parameter.name.size()), placed.begin,
                                first - placed.begin, last - placed.begin);

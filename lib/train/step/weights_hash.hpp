@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "comm/context.hpp"
 #include "schedule/model_layout.hpp"
@@ -21,11 +22,13 @@ namespace ziggurat::train {
 /// \param program  the train program: its persistent buffers are the state
 /// \param kind     weights, or their average; frozen tensors and tensors that the run does not have in this
 ///                 kind are left out
+/// \param counts   returns false for tensors that are left out; empty: all count
 /// Collective: over `world`
 std::uint64_t weights_hash(const comm::Context& world,
                            const schedule::ModelLayout& model,
                            const schedule::Program& program,
                            const state::TierMemory& memory,
-                           layout::PieceKind kind = layout::PieceKind::weights);
+                           layout::PieceKind kind = layout::PieceKind::weights,
+                           const std::function<bool(const layout::Parameter&)>& counts = {});
 
 }  // namespace ziggurat::train

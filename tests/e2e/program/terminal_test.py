@@ -221,11 +221,16 @@ def check_end(run, exit_code, reason):
     expect(all("time" in event for event in found), "an event has no time")
 
 
+def settings_file(chosen, name, file):
+    return chosen.work / f"config_{name}" / "ziggurat" / f"machine-{socket.gethostname()}.{file}"
+
+
 def train_with_settings(chosen, name, file, text):
     """The run folder of a short training on one rank whose user has a file of settings about this machine."""
-    run, folder = chosen.work / f"run_{name}", chosen.work / f"config_{name}" / "ziggurat"
-    folder.mkdir(parents=True)
-    (folder / f"machine-{socket.gethostname()}.{file}").write_text(text)
+    run, path = chosen.work / f"run_{name}", settings_file(chosen, name, file)
+    folder = path.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
     job = Training(command_of(chosen, 1, [f"run.dir={run}", "train.steps=6", "train.global_batch=12",
                                           "train.micro_batch=3", "precision.compute=bf16"]),
                    chosen.work, name, {"XDG_CONFIG_HOME": str(folder.parent)})
@@ -238,10 +243,20 @@ def check_utilisation(chosen):
     given = train_with_settings(
         chosen, "given", "yaml", "machine_version: 1\nname: given\nhas_device: false\nranks_per_node: 1\n"
         "cores_per_node: 1\nhost_memory: 1GiB\ndevice_flops: 2T\n")
-    known = train_with_settings(chosen, "known", "peaks.json", json.dumps(
-        {"schema": "ziggurat.peaks/1", "peaks": {"bf16 on host, 1 ranks x 1 threads a node": 3e12}}))
+    # A peak without the program and the processors that it was measured with is not used, but measured again.
+    setup = "bf16 on host, 1 ranks x 1 threads a node"
+    old = train_with_settings(chosen, "old", "peaks.json", json.dumps(
+        {"schema": "ziggurat.peaks/1", "peaks": {setup: 3e12}}))
+    kept = json.loads(settings_file(chosen, "old", "peaks.json").read_text())
+    expect(kept["schema"] == "ziggurat.peaks/2" and 1e8 < kept["peaks"][setup]["flops"] < 3e12, f"kept peaks: {kept}")
+    kept["peaks"][setup]["flops"] = 3e12
+    known = train_with_settings(chosen, "known", "peaks.json", json.dumps(kept))
+    kept["peaks"][setup]["measured_with"] += ", another"
+    other = train_with_settings(chosen, "other", "peaks.json", json.dumps(kept))
     for run, ranks, source, wanted_peak in ((given, 1, "given by the machine file", 2e12),
+                                            (old, 1, "measured at the start", None),
                                             (known, 1, "measured at an earlier start", 3e12),
+                                            (other, 1, "measured at the start", None),
                                             (chosen.work / "run_80", 2, "measured at the start", None)):
         start, *rest = [event for event in events(run) if event["event"] in ("start", "peak", "step")]
         peak = float(start["peak_flops_rank"])

@@ -85,14 +85,14 @@ class Peak : public ::testing::Test {
 };
 
 TEST_F(Peak, IsKeptWhereItIsMore) {
-    const PeakCache peaks{settings()};
+    const PeakCache peaks{settings(), "this"};
     EXPECT_EQ(peaks.of("fp32"), 0);
 
     peaks.raise("fp32", 2e9);
     peaks.raise("bf16", 8e9);
     peaks.raise("fp32", 1e9);
 
-    const PeakCache later{settings()};
+    const PeakCache later{settings(), "this"};
     EXPECT_EQ(later.of("fp32"), 2e9);
     EXPECT_EQ(later.of("bf16"), 8e9);
     later.raise("fp32", 3.5e9);
@@ -102,13 +102,22 @@ TEST_F(Peak, IsKeptWhereItIsMore) {
     EXPECT_TRUE(fs::exists(fs::path{deck::measured_file(settings())}.replace_extension(".peaks.json")));
 }
 
+TEST_F(Peak, IsThatOfTheProgramAndTheHardware) {
+    PeakCache{settings(), "old build; 2 x old processor"}.raise("fp32", 9e9);
+    const PeakCache now{settings(), "this"};
+    EXPECT_EQ(now.of("fp32"), 0);
+    now.raise("fp32", 2e9);
+    EXPECT_EQ(now.of("fp32"), 2e9) << "it is lower, and replaces that of the other build";
+    EXPECT_EQ((PeakCache{settings(), "old build; 2 x old processor"}.of("fp32")), 0);
+}
+
 TEST_F(Peak, IsForgottenInSilenceWhereItCannotBeKept) {
-    const PeakCache nowhere{[](const std::string&) { return std::optional<std::string>{}; }};
+    const PeakCache nowhere{[](const std::string&) { return std::optional<std::string>{}; }, "this"};
     nowhere.raise("fp32", 1e9);
     EXPECT_EQ(nowhere.of("fp32"), 0);
 
     fs::remove_all(folder_.path());
-    const PeakCache no_settings{settings()};
+    const PeakCache no_settings{settings(), "this"};
     no_settings.raise("fp32", 1e9);
     EXPECT_FALSE(fs::exists(folder_.path())) << "nobody asked for a folder of settings";
 
@@ -120,12 +129,14 @@ TEST_F(Peak, IsForgottenInSilenceWhereItCannotBeKept) {
 
 TEST_F(Peak, IsNotReadFromAnythingElse) {
     for (const char* text :
-         {"", "[", "[]", "{}", "7", R"({"schema": "ziggurat.peaks/2", "peaks": {"a": 1}})",
-          R"({"schema": "ziggurat.peaks/1", "peaks": [1]})", R"({"schema": 1, "peaks": {"a": 1}})",
-          R"({"schema": "ziggurat.peaks/1", "peaks": {"a": "1", "b": -1, "c": 0, "d": null}})"}) {
+         {"", "[", "[]", "{}", "7", R"({"schema": "ziggurat.peaks/1", "peaks": {"a": 1}})",
+          R"({"schema": "ziggurat.peaks/2", "peaks": [1]})", R"({"schema": 1, "peaks": {"a": 1}})",
+          R"({"schema": "ziggurat.peaks/2", "peaks": {"a": 1, "b": {"flops": 1}, "c": null}})",
+          R"({"schema": "ziggurat.peaks/2", "peaks": {"a": {"flops": -1, "measured_with": "x"}}})",
+          R"({"schema": "ziggurat.peaks/2", "peaks": {"a": {"flops": 1, "measured_with": 7}}})"}) {
         EXPECT_TRUE(read_peaks(text).empty()) << text;
     }
-    const Peaks peaks{{"fp32 on host", 1.25e11}, {"bf16", 7e14}};
+    const Peaks peaks{{"fp32 on host", {1.25e11, "one"}}, {"bf16", {7e14, "other"}}};
     EXPECT_EQ(read_peaks(write_peaks(peaks)), peaks);
 }
 

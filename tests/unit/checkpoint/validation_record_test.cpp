@@ -18,8 +18,8 @@ using Steps = std::vector<std::int64_t>;
 
 ValidationRecord record_of(const std::vector<ValidationRecord::Entry>& entries) {
     ValidationRecord record;
-    for (const auto& [step, loss] : entries) {
-        record.add(step, loss);
+    for (const auto& [step, loss, data] : entries) {
+        record.add(step, loss, data);
     }
     return record;
 }
@@ -41,6 +41,17 @@ TEST(ValidationRecord, FindsTheLowestLosses) {
     EXPECT_EQ(record.best(1), Steps{20});
     EXPECT_EQ(record.best(3), (Steps{20, 40, 50}));
     EXPECT_EQ(record.best(9), (Steps{20, 40, 50, 10}));
+}
+
+TEST(ValidationRecord, ComparesNoLossesOfDifferentData) {
+    const auto record =
+        record_of({{10, 1.0}, {20, 0.5, 7}, {30, 0.25, 7}, {40, 3.0, 8}, {50, 2.0, 8}, {60, 2.5, 8}});
+
+    EXPECT_EQ(record.best(1), (Steps{50, 30, 10})) << "one of each data, the latest first";
+    EXPECT_EQ(record.best(2), (Steps{50, 60, 30, 20, 10}));
+    EXPECT_EQ(record.best(0), Steps{});
+    EXPECT_EQ(record.text().substr(0, 32), "10 1\n20 0.5 0000000000000007\n30 ");
+    EXPECT_EQ(ValidationRecord::parse(record.text(), "here").entries(), record.entries());
 }
 
 TEST(ValidationRecord, ForgetsAPastThatWasGivenUp) {
@@ -67,7 +78,8 @@ TEST(ValidationRecord, IsReadBackToTheSameBits) {
 
 TEST(ValidationRecord, RefusesWhatItHasNotWritten) {
     for (const char* text :
-         {"7", "7 ", "7 x", "7 1.5 2", "-7 1.5", " 7 1.5", "7 1.5\n\n8 2", "7 1.5\n7 1.4", "7\t1.5"}) {
+         {"7", "7 ", "7 x", "7 1.5 2", "-7 1.5", " 7 1.5", "7 1.5\n\n8 2", "7 1.5\n7 1.4", "7\t1.5",
+          "7 1.5 00000000000000071", "7 1.5 000000000000000x", "7 1.5 0000000000000007 "}) {
         EXPECT_NE(trouble_with(text).find("of 'here'"), std::string::npos) << '"' << text << '"';
     }
     EXPECT_NE(trouble_with("7 1.5\n8 1.4\n8 1.3\n").find("line 3"), std::string::npos);

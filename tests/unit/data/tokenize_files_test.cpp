@@ -134,9 +134,40 @@ TEST_F(TokenizeFiles, LeaveNothingWhereNothingWasDone) {
     for (const auto& entry : std::filesystem::directory_iterator{folder_ / ""}) {
         EXPECT_FALSE(entry.path().filename().string().starts_with("x")) << entry.path();
     }
-    write("x.journal", "{\"version of the journal\": 2, \"tokenizer\": \"another\"}\n");
+    write("x.journal", "{\"version of the journal\": 3, \"tokenizer\": \"another\"}\n");
     inputs_ = {write("good.jsonl", "{\"text\": \"b\"}\n")};
     EXPECT_EQ(run("x", 2).written.documents, 1) << "a journal without a record is in nobody's way";
+}
+
+TEST_F(TokenizeFiles, GoOnOnlyWithTheSameConfigurationKindAndEncoder) {
+    make_inputs(400, 2'000'000);
+    seconds_between_records_ = 0;
+    faults_left = 9;
+    storage::set_write_fault(fail_once);
+    EXPECT_THROW(run("x", 1), Error);
+    storage::set_write_fault(nullptr);
+    ASSERT_TRUE(std::filesystem::exists(folder_ / "x.journal"));
+    const auto refusal = [&](InputKind kind, std::uint64_t configuration) {
+        return test::deck_error_of([&] {
+            tokenize_files({.inputs = inputs_,
+                            .kind = kind,
+                            .name = folder_ / "x",
+                            .format = format_,
+                            .configuration = configuration},
+                           *make_byte_tokenizer(), [](std::int64_t, std::int64_t) {});
+        });
+    };
+    EXPECT_THAT(refusal(InputKind::text, 0), HasSubstr("it was started with other inputs"));
+    EXPECT_THAT(refusal(InputKind::by_content, 5),
+                HasSubstr("it was started with other configuration of the tokenizer"));
+    auto journal = contents_of(folder_ / "x.journal");
+    const std::string encoder = "\"version of the encoder\":";
+    const auto at = journal.find(encoder);
+    ASSERT_NE(at, std::string::npos);
+    journal.insert(at + encoder.size(), "9");
+    write("x.journal", journal);
+    EXPECT_THAT(refusal(InputKind::by_content, 0),
+                HasSubstr("it was started with other version of the encoder"));
 }
 
 TEST_F(TokenizeFiles, GoOnWithInputsThatChangeBehindTheRecord) {

@@ -160,6 +160,35 @@ TEST(MeasuredMachine, IsAWarningWhenItCannotBeRead) {
     EXPECT_EQ(machine.nvme_block_bytes, 0);
 }
 
+TEST(MeasuredMachine, IsNotUsedForOtherGpus) {
+    const test::ScratchFolder folder;
+    const spec::MachineSpec gpus{.has_device = true,
+                                 .device_bytes = std::int64_t{80} << 30,
+                                 .device_multiprocessors = 132,
+                                 .device_capability = 90};
+    auto of_file = gpus;
+    of_file.device_flops = 5e14;
+    std::ofstream{folder.file("m.yaml")} << machine_text(of_file);
+    auto same = gpus;
+    auto other = gpus;
+    other.device_multiprocessors = 108;
+    other.device_capability = 80;
+    Diagnostics found_same, found_other;
+
+    add_measured(folder.file("m.yaml"), same, found_same);
+    add_measured(folder.file("m.yaml"), other, found_other);
+
+    EXPECT_EQ(same.device_flops, 5e14);
+    EXPECT_EQ(found_same.warnings(), 0u);
+    EXPECT_EQ(other.device_flops, 0);
+    EXPECT_EQ(found_other.warnings(), 1u);
+    EXPECT_NE(
+        found_other.print().find("compute capability 9.0 with 132 multiprocessors, and this machine has "
+                                 "GPUs of compute capability 8.0 with 108"),
+        std::string::npos)
+        << found_other.print();
+}
+
 TEST(MeasuredMachine, IsWhatTransfersOfADeckAreByDefault) {
     const test::ScratchFolder folder;
     const auto environment = environment_of({{"HOME", folder.path()}});

@@ -136,6 +136,24 @@ TEST_F(RunRecord, ChoosesAnewForOtherRanks) {
     EXPECT_FALSE(fixed.ok()) << "the command line decides";
 }
 
+TEST_F(RunRecord, HasTheMemoryAndTheCoresOfTheNodeOnWhichItResumes) {
+    LoadOptions smaller = options_;
+    smaller.machine->host_bytes = 1LL << 34;
+    smaller.threads = 3;
+    const auto fresh = load(in("deck.yaml"), {}, smaller);
+    const auto resumed = load(in("run"), {}, smaller);
+    ASSERT_TRUE(fresh.ok() && resumed.ok()) << resumed.found.print();
+    EXPECT_EQ(resumed.run.tiers.device_budget_bytes, fresh.run.tiers.device_budget_bytes);
+    EXPECT_EQ(resumed.run.tiers.host_budget_bytes, fresh.run.tiers.host_budget_bytes);
+    EXPECT_EQ(resumed.run.parallel.threads, 3);
+
+    const auto set = load(in("deck.yaml"), {"tiers.host.budget=1GiB", "parallel.threads=2"}, options_);
+    write("run/deck.effective.yaml", set.effective);
+    const auto as_set = load(in("run"), {}, smaller);
+    EXPECT_EQ(as_set.run.tiers.host_budget_bytes, 1LL << 30) << "a deck or a command line has set it";
+    EXPECT_EQ(as_set.run.parallel.threads, 2);
+}
+
 TEST_F(RunRecord, IsMissedInAFolderOfNoRun) {
     const auto inside = load(in("run/ckpt/step-000000010"), {}, options_);
     EXPECT_EQ(inside.found.exit_code(), 2);
