@@ -15,6 +15,8 @@
 #include "data/chat/chat_files.hpp"
 #include "data/chat/template_engine.hpp"
 #include "spec/token_format.hpp"
+#include "train/control/stop_signals.hpp"
+#include "train/control/work_stop.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -88,13 +90,16 @@ int tokenize_chat(const TokenizeOptions& options) {
                             .engine = data::template_engine()};
     Progress progress{show_progress()};
     progress.begin("tokenizes", "bytes");
+    const train::StopSignals signals;
+    const train::WorkStop stop{signals};
     SkippedRecords skipped;
     std::optional<data::SpanMethod> method;
     const auto made = data::write_sample_file(
         job, *tokenizer,
         {.progress = [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); },
          .skipped = [&](const data::BadLine& record) { skipped.add(record); },
-         .has_method = [&](data::SpanMethod used) { method = used; }});
+         .has_method = [&](data::SpanMethod used) { method = used; },
+         .stop = stop.check_of("encodes records")});
     progress.end();
     skipped.end();
     const auto seconds = seconds_between(begin_ns, monotonic_ns());

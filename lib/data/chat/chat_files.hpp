@@ -33,6 +33,8 @@ struct ChatReports {
     std::function<void(const BadLine& record)> skipped = {};
     /// The method by which masks of conversations are made, with the first conversation.
     std::function<void(SpanMethod method)> has_method = {};
+    /// Ends the job; also called by its other threads.
+    StopCheck stop = {};
 };
 
 /// Encodes records in order and writes them. Returns the header of the file.
@@ -43,7 +45,8 @@ struct ChatReports {
 /// The file does not depend on the number of threads. Only conversations need a template and Python.
 ///
 /// Errors: Error{deck} that names an input, its line and the field, or the template and its line;
-///         Error{resource} if Python or its module jinja2 is missing, or the disk fails
+///         Error{resource} if Python or its module jinja2 is missing, or the disk fails; Stopped. Then no file
+///         is left
 SampleFileHeader write_sample_file(const ChatJob& job,
                                    const TextTokenizer& tokenizer,
                                    const ChatReports& reports);

@@ -8,11 +8,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/file_handle.hpp"
 #include "base/text/printable.hpp"
 #include "data/chat/chat_template.hpp"
+#include "data/fingerprint.hpp"
 #include "spec/token_format.hpp"
 
 namespace ziggurat::data {
@@ -53,14 +57,23 @@ std::string name_of_samples(const std::string& path,
                             const std::string& key,
                             const std::string& tokenizer_hash,
                             std::uint64_t template_hash,
-                            spec::LossOn loss_on) {
+                            spec::LossOn loss_on,
+                            const StopCheck& stop) {
     const MappedFile records{path, key};
     const std::array<std::uint64_t, 5> parts{
-        XXH3_64bits(records.content().data(), records.content().size()),
-        XXH3_64bits(tokenizer_hash.data(), tokenizer_hash.size()), template_hash,
-        static_cast<std::uint64_t>(loss_on),
+        whole_hash(records.content(), stop), XXH3_64bits(tokenizer_hash.data(), tokenizer_hash.size()),
+        template_hash, static_cast<std::uint64_t>(loss_on),
         static_cast<std::uint64_t>(SampleFileHeader::conversations_version)};
     return fmt::format("{}.{:016x}{}", path, XXH3_64bits(parts.data(), sizeof parts), sample_file_ending);
+}
+
+/// Locks a file as soon as no other process has locked it.
+void wait_for_lock(int file, const StopCheck& stop) {
+    constexpr std::chrono::milliseconds between_tries{100};
+    while (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        check(stop);
+        std::this_thread::sleep_for(between_tries);
+    }
 }
 
 /// Makes the sample file of records, unless another process of this machine has made it meanwhile.
@@ -71,7 +84,7 @@ void make_samples(const ChatJob& job,
     const std::string& records = job.inputs.front();
     // The lock ends with the descriptor. Without it, as on some network file systems, the file is made twice.
     const FileHandle lock{::open(records.c_str(), O_RDONLY | O_CLOEXEC)};
-    ::flock(lock.get(), LOCK_EX);
+    wait_for_lock(lock.get(), reports.of_job.stop);
     if (exists(job.output)) {
         return;
     }
@@ -142,7 +155,8 @@ std::vector<std::string> sample_files(const spec::Data& data,
         }
         const auto tokenizer_hash = tokenizer ? hash_text(*tokenizer) : data.tokenizer.hash;
         const auto loss_on = source.loss_on.value_or(spec::LossOn::assistant);
-        files.push_back(name_of_samples(path, key, tokenizer_hash, template_hash_of(data, source), loss_on));
+        files.push_back(name_of_samples(path, key, tokenizer_hash, template_hash_of(data, source), loss_on,
+                                        reports.of_job.stop));
         if (!exists(files.back())) {
             need_tokenizer(path);
             const auto cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));

@@ -16,11 +16,12 @@ bool has_reference_weights(const spec::RunSpec& spec, const Resumed& resumed);
 /// Replaces the weights of the state by those of the reference. Other state does not change.
 ///
 /// Collective: over `world`
-/// Errors:     those of begin_from_scratch()
+/// Errors:     those of begin_from_scratch(), also Stopped
 void load_reference_weights(const spec::RunSpec& spec,
                             const comm::Context& world,
                             Assembly& assembly,
-                            Reporter& reporter);
+                            Reporter& reporter,
+                            const StopCheck& stop = {});
 
 /// Sets the initial values that `resumed` lacks: those of all tensors, or of adapters.
 ///
