@@ -18,21 +18,21 @@ namespace {
 constexpr double seconds_between_flushes = 5;
 
 /// First bytes of the file, little-endian.
-struct Header {
+struct PartialHeader {
     char magic[8] = {'Z', 'G', 'R', 'E', 'F', 'P', 'R', 'T'};
     std::uint64_t key = 0;
     std::int64_t num_pairs = 0;
     std::uint64_t hash = 0;  ///< XXH3-64 of the bytes before
 };
-static_assert(sizeof(Header) == 32);
+static_assert(sizeof(PartialHeader) == 32);
 
-struct Entry {
+struct ScoredPair {
     std::int64_t pair = 0;
     kernels::AnswerSums score;
 };
-static_assert(sizeof(Entry) == 24);
+static_assert(sizeof(ScoredPair) == 24);
 
-std::uint64_t hash_of(std::string_view bytes) {
+std::uint64_t xxh3_of(std::string_view bytes) {
     return XXH3_64bits(bytes.data(), bytes.size());
 }
 
@@ -57,23 +57,24 @@ bool take_record(std::string_view& bytes, ReferenceScores& scores) {
     const auto record = bytes;
     const auto num_pairs = scores.all().size();
     std::int64_t count = 0;
-    if (!take(bytes, count) || count < 0 || static_cast<std::size_t>(count) > bytes.size() / sizeof(Entry)) {
+    if (!take(bytes, count) || count < 0 ||
+        static_cast<std::size_t>(count) > bytes.size() / sizeof(ScoredPair)) {
         return false;
     }
-    const auto entries = bytes.substr(0, count * sizeof(Entry));
+    const auto entries = bytes.substr(0, count * sizeof(ScoredPair));
     bytes.remove_prefix(entries.size());
     std::uint64_t hash = 0;
-    if (!take(bytes, hash) || hash != hash_of(record.substr(0, sizeof count + entries.size()))) {
+    if (!take(bytes, hash) || hash != xxh3_of(record.substr(0, sizeof count + entries.size()))) {
         return false;
     }
     auto left = entries;
-    for (Entry entry; take(left, entry);) {
+    for (ScoredPair entry; take(left, entry);) {
         if (entry.pair < 0 || static_cast<std::size_t>(entry.pair) >= num_pairs) {
             return false;
         }
     }
     left = entries;
-    for (Entry entry; take(left, entry);) {
+    for (ScoredPair entry; take(left, entry);) {
         scores.set(entry.pair, entry.score);
     }
     return true;
@@ -82,12 +83,12 @@ bool take_record(std::string_view& bytes, ReferenceScores& scores) {
 }  // namespace
 
 std::string partial_scores_header(std::uint64_t key, std::int64_t num_pairs) {
-    Header header;
+    PartialHeader header;
     header.key = key;
     header.num_pairs = num_pairs;
     std::string bytes;
     append(bytes, header);
-    header.hash = hash_of(std::string_view{bytes}.substr(0, offsetof(Header, hash)));
+    header.hash = xxh3_of(std::string_view{bytes}.substr(0, offsetof(PartialHeader, hash)));
     bytes.clear();
     append(bytes, header);
     return bytes;
@@ -97,9 +98,9 @@ std::string partial_scores_record(std::span<const std::int64_t> pairs, const Ref
     std::string bytes;
     append(bytes, std::int64_t{std::ssize(pairs)});
     for (const auto pair : pairs) {
-        append(bytes, Entry{pair, scores.all()[pair]});
+        append(bytes, ScoredPair{pair, scores.all()[pair]});
     }
-    append(bytes, hash_of(bytes));
+    append(bytes, xxh3_of(bytes));
     return bytes;
 }
 

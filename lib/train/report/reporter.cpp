@@ -452,12 +452,14 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
             fmt::format("finished early, after step {} of {}: {}", facts.step, end_step_, facts.reason));
     }
     console_.print(
-        is_finished ? fmt::format("finished: {} steps, {}{}{}", facts.step, directory_->path(), unsaved,
-                                  launcher ? "; exit code 0" + by_launcher : "")
-                    : fmt::format("stopped after step {} of {}{} on request{}; exit code {}{}{}", facts.step,
-                                  end_step_, facts.lacks_validation ? ", in the last validation," : "",
-                                  unsaved, facts.exit_code, by_launcher,
-                                  spec_.checkpoint.every ? ". Run the same command again to resume." : ""));
+        is_finished
+            ? fmt::format("finished: {} steps, {}{}{}", facts.step, directory_->path(), unsaved,
+                          launcher ? "; exit code 0" + by_launcher : "")
+            : fmt::format(
+                  "stopped after step {} of {}{} on request{}; exit code {}{}{}", facts.step, end_step_,
+                  facts.lacks_validation ? ", in the last validation," : "", unsaved, facts.exit_code,
+                  by_launcher,
+                  facts.exit_code == exit_code_run_again ? ". Run the same command again to resume." : ""));
 }
 
 }  // namespace ziggurat::train
