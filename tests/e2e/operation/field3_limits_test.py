@@ -109,7 +109,7 @@ def reference_passes_continue(chosen):
     killed = partial_pairs(part)
     expect(killed[:len(known)] == known and len(set(killed)) == len(killed), f"{known} and then {killed}")
     with part.open("ab") as damaged:
-        damaged.write(b"\1\0\0\0\0\0\0\0 a record that was never completed")
+        damaged.write(b"\1\0\0\0\0\0\0\0 never completed")
     say(f"SIGKILL: {len(killed)} pairs are kept")
 
     with start(place, "stopped", *SLOW) as training:
@@ -215,9 +215,9 @@ def run_piped(place, words, fed):
 def commands_can_be_repeated(chosen):
     place = Place(chosen, "commands")
     text = "".join(f"line {k} of a text that is longer than one batch\n" for k in range(60000)).encode()
-    words = ["tokenize", "fifo", "--tokenizer", "bytes", "--input", "text", "--out", "tokens"]
+    words = ["tokenize", "fifo", "--tokenizer", "bytes", "--input", "text", "--format", "llmc", "--out", "tokens"]
     (place.folder / "whole.txt").write_bytes(text)
-    place.call("tokenize", "whole.txt", "--tokenizer", "bytes", "--input", "text", "--out", "whole")
+    place.call("tokenize", "whole.txt", "--tokenizer", "bytes", "--input", "text", "--format", "llmc", "--out", "whole")
     code, said = stop_piped(place, words, text[:len(text) // 2], signal.SIGTERM)
     expect_note(code, said, "tokenizes (received SIGTERM)")
     expect(not (place.folder / "tokens.bin").exists(), "a stopped file does not look complete")
