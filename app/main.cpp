@@ -13,7 +13,6 @@
 #include "app/start/heap_policy.hpp"
 #include "app/start/wait_policy.hpp"
 #include "base/failure.hpp"
-#include "base/text/message.hpp"
 #include "plan/for_each_on_threads.hpp"
 
 namespace {
@@ -51,7 +50,7 @@ int main(int argc, char** argv) {
         return run(std::get<ParsedCommand>(parsed), argv);
     } catch (...) {
         const Failure failure = current_failure();
-        std::fputs((message(Severity::error, failure.problem) + "\n").c_str(), stderr);
+        std::fputs((message_of(failure) + "\n").c_str(), stderr);
         return failure.exit_code;
     }
 }

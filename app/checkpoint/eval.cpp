@@ -18,8 +18,11 @@
 #include "base/text/json_number.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
+#include "comm/throw_on_all_ranks.hpp"
 #include "data/corpus.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
+#include "train/control/stop_signals.hpp"
+#include "train/control/work_stop.hpp"
 #include "train/inference.hpp"
 #include "train/on_ranks.hpp"
 #include "train/report/source_losses.hpp"
@@ -96,7 +99,7 @@ std::optional<int> eval_model(const EvalOptions& options, const comm::Context& w
     std::optional<data::Corpus> corpus;
     std::unique_ptr<const data::TextTokenizer> tokenizer;
     const auto check = [&] {  // on rank 0
-        corpus = open_data(options, model.run);
+        corpus = open_data(options, model.run, model.stop);
         check_data(options, model, *corpus);
         if (encodes_data(options, model.run)) {
             tokenizer = data::open_tokenizer(model.run.data.tokenizer);
@@ -108,10 +111,11 @@ std::optional<int> eval_model(const EvalOptions& options, const comm::Context& w
     }
     const auto run = evaluated_run(model, options.compute, model.run.train.micro_batch);
     return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
-        corpus = corpus ? std::move(corpus) : open_data(options, model.run);
+        comm::stop_on_all_ranks(
+            world, [&] { corpus = corpus ? std::move(corpus) : open_data(options, model.run, model.stop); });
         tokenizer = tokenizer ? std::move(tokenizer) : data::open_tokenizer(model.run.data.tokenizer);
-        const auto loss =
-            inference.loss(evaluated_data(options, model.run, *corpus), &progress, tokenizer.get());
+        const auto loss = inference.loss(evaluated_data(options, model.run, *corpus), &progress,
+                                         tokenizer.get(), model.stop);
         progress.end();
         if (!is_agreed(world, exit_code, [&] { expect_targets(options, model.run, loss); })) {
             return exit_code;
@@ -126,11 +130,14 @@ std::optional<int> eval_model(const EvalOptions& options, const comm::Context& w
 }  // namespace
 
 int eval(const EvalOptions& options) {
+    const train::StopSignals signals;
+    const train::WorkStop stop{signals};
     return train::on_ranks([&](const comm::Context& world) {
-        return with_trained_model(options, world, [&](TrainedModel& model) {
+        const auto use = [&](TrainedModel& model) {
             return options.task.empty() ? eval_model(options, world, model)
                                         : eval_task(options, world, model);
-        });
+        };
+        return with_trained_model(options, world, use, stop.check_of("evaluates the model"));
     });
 }
 

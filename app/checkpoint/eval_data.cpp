@@ -123,7 +123,10 @@ spec::Data own_data(const spec::RunSpec& run) {
 /// Rejects pairs of answers, which have a loss of their own.
 ///
 /// \param options  with --data, its format decides; else the run
-void expect_no_pairs(const EvalOptions& options, const spec::RunSpec& run, const spec::Data& data) {
+void expect_no_pairs(const EvalOptions& options,
+                     const spec::RunSpec& run,
+                     const spec::Data& data,
+                     const StopCheck& stop) {
     if (takes_own_data(options)) {
         if (run.data.has_pairs) {
             throw Error{ErrorKind::deck,
@@ -133,8 +136,9 @@ void expect_no_pairs(const EvalOptions& options, const spec::RunSpec& run, const
         return;
     }
     const auto& source = data.validation.front();
-    const bool has_pairs = source.format == spec::TokenFormat::chat &&
-                           data::open_chat(data, source, "data.validation[0].path")->has_pairs();
+    const bool has_pairs =
+        source.format == spec::TokenFormat::chat &&
+        data::open_chat(data, source, "data.validation[0].path", {.of_job = {.stop = stop}})->has_pairs();
     if (has_pairs) {
         throw Error{ErrorKind::deck,
                     fmt::format("--data: eval measures the loss of next tokens, and '{}' holds pairs of "
@@ -189,8 +193,10 @@ void warn_of_doubts(const spec::Source& source, bool is_guessed) {
 }
 
 /// Warns if files of the run changed since the checkpoint: another part of them may be held out now.
-void warn_of_changes(const data::Corpus& corpus, const checkpoint::Manifest& manifest) {
-    for (const auto& file : data::fingerprints(corpus.files())) {
+void warn_of_changes(const data::Corpus& corpus,
+                     const checkpoint::Manifest& manifest,
+                     const StopCheck& stop) {
+    for (const auto& file : data::fingerprints(corpus.files(), stop)) {
         const bool is_known = std::ranges::any_of(
             manifest.data, [&](const data::FileFingerprint& other) { return other.is_of_same_bytes(file); });
         if (!is_known && !manifest.data.empty()) {
@@ -205,10 +211,12 @@ void warn_of_changes(const data::Corpus& corpus, const checkpoint::Manifest& man
 /// Opens a source as a training does, except text in JSON lines or compressed files.
 ///
 /// The bytes of such text become tokens.
-std::unique_ptr<data::TokenSource> open_named(const spec::Source& source, const std::string& key) {
+std::unique_ptr<data::TokenSource> open_named(const spec::Source& source,
+                                              const std::string& key,
+                                              const StopCheck& stop) {
     if (source.format == spec::TokenFormat::text && data::is_text_inside(source.path, key)) {
         return std::make_unique<data::EncodedText>(source.path, *data::make_byte_tokenizer(),
-                                                   spec::AddBos::no, key);
+                                                   spec::AddBos::no, key, stop);
     }
     return data::open_source(source, key);
 }
@@ -240,14 +248,18 @@ bool encodes_data(const EvalOptions& options, const spec::RunSpec& run) {
     return is_encoded_here(options, run.data.tokenizer) && run.data.tokenizer.has_file();
 }
 
-data::Corpus open_data(const EvalOptions& options, const spec::RunSpec& run) {
+data::Corpus open_data(const EvalOptions& options, const spec::RunSpec& run, const StopCheck& stop) {
     const bool is_own = takes_own_data(options);
     const auto data = is_own ? own_data(run) : named_data(options, run);
     try {
-        expect_no_pairs(options, run, data);
-        return {data, run.model.vocab, run.run.seed,
-                is_own ? data::OpenSource{data::open_source} : open_named,
-                is_own ? data::Rest::left_out : data::Rest::included};
+        expect_no_pairs(options, run, data, stop);
+        return {data,
+                run.model.vocab,
+                run.run.seed,
+                is_own ? data::OpenSource{data::open_source}
+                       : [&](const auto& source, const auto& key) { return open_named(source, key, stop); },
+                is_own ? data::Rest::left_out : data::Rest::included,
+                stop};
     } catch (const Error& error) {
         report_finding(options, error);
     }
@@ -255,9 +267,9 @@ data::Corpus open_data(const EvalOptions& options, const spec::RunSpec& run) {
 
 void check_data(const EvalOptions& options, const TrainedModel& model, const data::Corpus& corpus) {
     try {
-        corpus.check_tokens();
+        corpus.check_tokens(data::Corpus::checked_tokens, model.stop);
         if (takes_own_data(options)) {
-            warn_of_changes(corpus, model.reader.manifest());
+            warn_of_changes(corpus, model.reader.manifest(), model.stop);
         } else {
             warn_of_doubts(named_data(options, model.run).validation.front(), options.format.empty());
         }

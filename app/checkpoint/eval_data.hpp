@@ -26,8 +26,8 @@ spec::Tokenizer find_tokenizer(const EvalOptions& options,
 bool encodes_data(const EvalOptions& options, const spec::RunSpec& run);
 
 /// Opens the data; encodes them if encodes_data().
-/// Errors: Error{deck}, also if the run has no validation data and --data is not given
-data::Corpus open_data(const EvalOptions& options, const spec::RunSpec& run);
+/// Errors: Error{deck}, also if the run has no validation data and --data is not given; Stopped
+data::Corpus open_data(const EvalOptions& options, const spec::RunSpec& run, const StopCheck& stop);
 
 /// Prints warnings about doubtful files, and checks all tokens. Called on one rank.
 ///

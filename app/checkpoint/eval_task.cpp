@@ -130,7 +130,7 @@ std::optional<int> eval_task(const EvalOptions& options, const comm::Context& wo
     const auto run = run_on_rows(model, options.compute, rows);
     return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
         const auto begin_ns = monotonic_ns();
-        const auto sums = inference.scores(rows, &progress);
+        const auto sums = inference.scores(rows, &progress, model.stop);
         const auto seconds = seconds_between(begin_ns, monotonic_ns());
         progress.end();
         const bool tells = world.rank() == 0;

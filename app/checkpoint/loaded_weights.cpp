@@ -53,8 +53,10 @@ std::optional<int> with_weights(TrainedModel& model,
     Progress progress{show_progress(world.rank() == 0)};
     progress.begin("loads the checkpoint", "bytes");
     train::Inference inference{run, world, devices.all()};
-    model.reader.set_progress_callback(
-        [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    model.reader.set_progress_callback([&](std::int64_t done, std::int64_t all) {
+        check(model.stop);
+        progress.is_at(done, all);
+    });
     if (!has_read(model, world, [&] { inference.load(model.reader); })) {
         return std::nullopt;
     }

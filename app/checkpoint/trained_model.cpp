@@ -86,6 +86,9 @@ bool is_agreed(const comm::Context& world, int& exit_code, const std::function<v
         } catch (const Error& error) {
             std::fputs((message(Severity::error, error.what()) + "\n").c_str(), stderr);
             code[0] = error.exit_code();
+        } catch (const Stopped& stopped) {
+            print_note(stopped.what());
+            code[0] = exit_code_run_again;
         }
     }
     comm::all_reduce_max(world, code);
@@ -107,7 +110,8 @@ bool has_read(TrainedModel& model, const comm::Context& world, const std::functi
 
 int with_trained_model(const ModelChoice& options,
                        const comm::Context& world,
-                       const std::function<std::optional<int>(TrainedModel&)>& use) {
+                       const std::function<std::optional<int>(TrainedModel&)>& use,
+                       const StopCheck& stop) {
     const deck::LoadOptions launch = find_launch(world);
     const auto by = threads_asked() > 0 ? train::ThreadsBy::request : train::ThreadsBy::share_of_cores;
     bool is_reported = false;
@@ -118,6 +122,7 @@ int with_trained_model(const ModelChoice& options,
         if (!model) {
             return exit_code;
         }
+        model->stop = stop;
         model->here = {launch.ranks, launch.ranks_per_node, launch.threads};
         const bool is_held = has_read(*model, world, [&] { model->reader.hold(); });
         if (!is_held) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/checkpoint/checkpoint_options.hpp"
+#include "base/stop_check.hpp"
 #include "checkpoint/catalogue/read_choice.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "comm/context.hpp"
@@ -23,6 +24,7 @@ struct TrainedModel {
     spec::RunSpec run = {};                  ///< run as it was trained
     spec::MachineSpec machine = {};          ///< this machine
     train::InferenceRanks here = {};         ///< ranks of this job
+    StopCheck stop = {};                     ///< ends the work with it
 
     const std::string& path() const noexcept { return reader.path(); }
     std::int64_t step() const noexcept { return reader.manifest().progress.step; }
@@ -36,11 +38,13 @@ struct TrainedModel {
 /// Returns the exit code that `use` returns. If no checkpoint can be used, rank 0 prints the reason and all
 /// ranks return the same exit code.
 ///
+/// \param stop  becomes TrainedModel::stop
 /// Collective: over `world`
 /// Errors:     Error{checkpoint} if this version cannot read the deck in the checkpoint
 int with_trained_model(const ModelChoice& options,
                        const comm::Context& world,
-                       const std::function<std::optional<int>(TrainedModel&)>& use);
+                       const std::function<std::optional<int>(TrainedModel&)>& use,
+                       const StopCheck& stop = {});
 
 /// Calls `work`, which reads the checkpoint on each rank. Returns the same value on all ranks.
 ///
@@ -60,7 +64,7 @@ deck::LoadedDeck load_deck_of(const checkpoint::Manifest& manifest, const std::s
 
 /// Calls `check` on rank 0. Returns true, on all ranks, if it throws no Error.
 ///
-/// Otherwise rank 0 prints the error, and its exit code is set on all ranks.
+/// Otherwise rank 0 prints the error, and its exit code is set on all ranks. The same holds for Stopped.
 ///
 /// Collective: over `world`
 bool is_agreed(const comm::Context& world, int& exit_code, const std::function<void()>& check);

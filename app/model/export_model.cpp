@@ -22,6 +22,8 @@
 #include "checkpoint/hf/model_files.hpp"
 #include "checkpoint/hf/usage_files.hpp"
 #include "deck/files/resumed_run.hpp"
+#include "train/control/stop_signals.hpp"
+#include "train/control/work_stop.hpp"
 
 namespace ziggurat::app {
 
@@ -71,7 +73,10 @@ std::string base_of_adapters(const std::string& asked, const std::string& root) 
 /// Exports one checkpoint.
 ///
 /// \param is_begun  true if the target holds parts of another checkpoint, which was removed during the export
-void export_from(checkpoint::CheckpointReader& reader, const ExportOptions& options, bool& is_begun) {
+void export_from(checkpoint::CheckpointReader& reader,
+                 const ExportOptions& options,
+                 const StopCheck& stop,
+                 bool& is_begun) {
     const auto begin_ns = monotonic_ns();
     const auto loaded = load_deck_of(reader.manifest(), reader.path());
     const auto& model = loaded.run.model;
@@ -103,10 +108,13 @@ void export_from(checkpoint::CheckpointReader& reader, const ExportOptions& opti
     const auto companions = find_companions(loaded.run.data.tokenizer, deck::kept_folder(root));
     const auto [type, reason] =
         choose_type(options.dtype, deck::kept_folder(root), loaded.run.precision.compute);
+    const auto on_progress = [&](std::int64_t done, std::int64_t all) {
+        check(stop);
+        progress.is_at(done, all);
+    };
     const auto made = is_whole
-                          ? checkpoint::hf::export_model(
-                                reader, model, options.target, type, options.shard_bytes, companions.usage,
-                                [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); })
+                          ? checkpoint::hf::export_model(reader, model, options.target, type,
+                                                         options.shard_bytes, companions.usage, on_progress)
                           : checkpoint::hf::export_adapters(reader, model, options.target, type,
                                                             base_of_adapters(options.base, root));
     const auto copied = copy_companions(companions, loaded.run.data, options.target);
@@ -122,11 +130,16 @@ void export_from(checkpoint::CheckpointReader& reader, const ExportOptions& opti
 }  // namespace
 
 int export_model(const ExportOptions& options) {
+    const train::StopSignals signals;
+    const train::WorkStop stop{signals};
+    const auto check_stop =
+        stop.check_of("exports the model", "Its files are removed. Run the same command again.");
     bool is_begun = false;
     try {
-        checkpoint::read_during_training(
-            options.folder, checkpoint::ReadCheck::hashes, print_note,
-            [&](checkpoint::CheckpointReader& reader) { export_from(reader, options, is_begun); });
+        checkpoint::read_during_training(options.folder, checkpoint::ReadCheck::hashes, print_note,
+                                         [&](checkpoint::CheckpointReader& reader) {
+                                             export_from(reader, options, check_stop, is_begun);
+                                         });
     } catch (...) {
         if (is_begun) {  // incomplete files would make the next attempt fail
             checkpoint::hf::remove_begun_model(options.target);

@@ -24,6 +24,8 @@
 #include "deck/values/quantities.hpp"
 #include "layout/counts.hpp"
 #include "storage/directory.hpp"
+#include "train/control/stop_signals.hpp"
+#include "train/control/work_stop.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -120,10 +122,22 @@ std::string model_text(const deck::HfConfig& config, const std::string& init) {
     return keys + "\n  init: " + init;
 }
 
+/// Returns true if the folder of checkpoints has only what an interrupted import leaves.
+bool is_unfinished(const fs::path& ckpt) {
+    std::error_code error;
+    if (!fs::is_directory(ckpt, error)) {
+        return false;
+    }
+    const auto entries = fs::directory_iterator{ckpt, error};
+    return std::all_of(begin(entries), end(entries),
+                       [](const auto& entry) { return entry.path().extension() == ".tmp"; });
+}
+
 void expect_new(const std::string& folder) {
     std::error_code error;
     for (const char* name : {"ckpt", "deck.yaml", "metrics.jsonl"}) {
-        if (fs::exists(fs::path{folder} / name, error)) {
+        const auto path = fs::path{folder} / name;
+        if (fs::exists(path, error) && !is_unfinished(path)) {
             throw Error{ErrorKind::deck,
                         fmt::format("'{}' already holds a run ('{}' exists). Name a new folder.",
                                     printable(folder), name)};
@@ -141,6 +155,10 @@ void expect_new(const std::string& folder) {
 
 int import_model(const ImportOptions& options) {
     const auto begin_ns = monotonic_ns();
+    const train::StopSignals signals;
+    const train::WorkStop stop{signals};
+    const auto check_stop =
+        stop.check_of("imports the model", "Its checkpoint is removed. Run the same command again.");
     const auto config = deck::read_published_config(options.source);
     if (config.is_missing) {
         throw Error{ErrorKind::deck,
@@ -173,9 +191,11 @@ int import_model(const ImportOptions& options) {
     }
     Progress progress{show_progress()};
     progress.begin("imports the model", "bytes");
-    const auto made =
-        checkpoint::hf::import_model(weights, folder + "/ckpt", recorded.effective, version(),
-                                     [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    const auto made = checkpoint::hf::import_model(weights, folder + "/ckpt", recorded.effective, version(),
+                                                   [&](std::int64_t done, std::int64_t all) {
+                                                       check_stop();
+                                                       progress.is_at(done, all);
+                                                   });
     checkpoint::hf::keep_companions(options.source, options.source, folder + "/ckpt");
     const auto deck_path = folder + "/deck.yaml";
     storage::write_small_file(

@@ -16,6 +16,8 @@
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
 #include "data/tokenizer/tokenizer_config.hpp"
+#include "train/control/stop_signals.hpp"
+#include "train/control/work_stop.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -79,6 +81,8 @@ int tokenize(const TokenizeOptions& options) {
     const auto tokenizer =
         options.tokenizer == "bytes" ? data::make_byte_tokenizer() : data::open_tokenizer(options.tokenizer);
     const auto add_bos = add_bos_of(options.add_bos, spec::AddBos::as_tokenizer_says);
+    const train::StopSignals signals;
+    const train::WorkStop stop{signals};
     const data::TokenizeJob job{
         .inputs = options.paths,
         .kind = kind_of(options),
@@ -88,7 +92,9 @@ int tokenize(const TokenizeOptions& options) {
                   .skips_bad_lines = options.skip_bad_lines},
         .begin_token = data::added_begin_token(*tokenizer, add_bos),
         .configuration = data::configuration_hash(options.tokenizer == "bytes" ? "" : options.tokenizer),
-        .threads = tokenizing_threads(options)};
+        .threads = tokenizing_threads(options),
+        .stop =
+            stop.check_of("tokenizes", "Run the same command again to continue with the other documents.")};
     Progress progress{show_progress()};
     bool has_begun = false;
     // Only after the first tokens are written, so that the first output about a bad input is its error.

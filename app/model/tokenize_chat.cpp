@@ -16,6 +16,8 @@
 #include "data/chat/chat_files.hpp"
 #include "data/chat/template_engine.hpp"
 #include "spec/token_format.hpp"
+#include "train/control/stop_signals.hpp"
+#include "train/control/work_stop.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -89,6 +91,8 @@ int tokenize_chat(const TokenizeOptions& options) {
                             .engine = data::template_engine()};
     Progress progress{show_progress()};
     progress.begin("tokenizes", "bytes");
+    const train::StopSignals signals;
+    const train::WorkStop stop{signals};
     SkippedRecords skipped;
     std::optional<data::SpanMethod> method;
     std::vector<std::string> notes;
@@ -97,7 +101,8 @@ int tokenize_chat(const TokenizeOptions& options) {
         {.progress = [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); },
          .skipped = [&](const data::BadLine& record) { skipped.add(record); },
          .has_method = [&](data::SpanMethod used) { method = used; },
-         .note = [&](const std::string& text) { notes.push_back(text); }});
+         .note = [&](const std::string& text) { notes.push_back(text); },
+         .stop = stop.check_of("encodes records")});
     progress.end();
     skipped.end();
     for (const auto& note : notes) {

@@ -20,6 +20,7 @@
 #include "comm/built_with.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
+#include "comm/throw_on_all_ranks.hpp"
 #include "comm/watch/liveness.hpp"
 #include "plan/layouts/choose_layout.hpp"
 #include "plan/search/choose_accumulation.hpp"
@@ -145,25 +146,39 @@ int threads_if_started(int ranks) {
 
 std::optional<deck::LoadedDeck> load_on_all_ranks(const JobDeck& job,
                                                   const comm::Context& world,
+                                                  train::WorkStop& stop,
+                                                  std::int64_t begin_ns,
                                                   int& exit_code) {
     deck::LoadOptions options = find_launch(world);
     std::optional<deck::LoadedDeck> loaded;
-    std::string effective;
+    std::string effective, stopped;
     if (world.rank() == 0) {
         options.choose_depths = depths_by_measuring(world);
         options.read_tokenizer = read_tokenizer;  // other ranks get its facts from the effective deck
-        options.has_token = has_token;
-        options.read_source = read_source;  // other ranks read the sources when they open the training data
-        options.find_train_validation_overlap = find_train_validation_overlap;
-        loaded = deck::load(job.deck, job.overrides, options);
-        if (loaded->found.errors() + loaded->found.warnings() > 0 || loaded->reports_of_record) {
-            std::fputs(loaded->found.print().c_str(), stderr);
+        options.has_time_limit = [&](double seconds, const std::string& source) {
+            stop.end_at(begin_ns + static_cast<std::int64_t>(seconds * 1e9), source);
+        };
+        // Other ranks read the sources when they open the training data.
+        read_sources(options, stop.check_of("reads the sources of the deck"));
+        try {
+            loaded = deck::load(job.deck, job.overrides, options);
+            if (loaded->found.errors() + loaded->found.warnings() > 0 || loaded->reports_of_record) {
+                std::fputs(loaded->found.print().c_str(), stderr);
+            }
+        } catch (const Stopped& at_source) {
+            stopped = at_source.what();
         }
         agree_to_measure(world, std::nullopt);
-        effective = comm::broadcast(world, loaded->ok() ? loaded->effective_for_other_folder : "");
+        const bool is_valid = loaded && loaded->ok();
+        effective = comm::broadcast(world, is_valid ? loaded->effective_for_other_folder : "");
     } else {
         effective = receive_deck(world);
     }
+    comm::stop_on_all_ranks(world, [&] {
+        if (!stopped.empty()) {
+            throw Stopped{stopped};
+        }
+    });
     exit_code = highest(world, loaded ? loaded->found.exit_code() : 0);
     if (exit_code != 0) {
         return std::nullopt;

@@ -1,11 +1,13 @@
 /// Launch of the ranks: their resources, and the deck that they run.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "app/deck/deck_options.hpp"
 #include "comm/context.hpp"
 #include "deck/load.hpp"
+#include "train/control/work_stop.hpp"
 
 namespace ziggurat::app {
 
@@ -28,9 +30,14 @@ int threads_if_started(int ranks);
 /// Rank 0 reads, resolves and checks the deck. If depths are `auto`, all ranks measure their rates for it.
 /// Then all ranks load its effective form. Returns empty if the deck has errors or cannot run on some rank:
 /// then rank 0 has printed the errors, and `exit_code` is set to the same value on all ranks.
+///
+/// \param stop  gets run.time_limit, counted from `begin_ns`, and ends the reading of sources
 /// Collective: over `world`
+/// Errors:     Stopped on all ranks
 std::optional<deck::LoadedDeck> load_on_all_ranks(const JobDeck& job,
                                                   const comm::Context& world,
+                                                  train::WorkStop& stop,
+                                                  std::int64_t begin_ns,
                                                   int& exit_code);
 
 }  // namespace ziggurat::app

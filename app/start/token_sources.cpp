@@ -15,6 +15,8 @@
 #include "data/pack/open_arranged.hpp"
 #include "data/token_source.hpp"
 #include "data/train_validation_overlap.hpp"
+#include "train/control/stop_signals.hpp"
+#include "train/control/work_stop.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -22,8 +24,9 @@ namespace {
 /// Returns reports of the encoding of conversations: a note, and a progress line.
 ///
 /// \param progress  must outlive them
-data::SampleFileReports encoding_reports(Progress& progress) {
+data::SampleFileReports encoding_reports(Progress& progress, const StopCheck& stop) {
     data::SampleFileReports reports;
+    reports.of_job.stop = stop;
     reports.begins = [&](const std::string& records, const std::string& samples, bool has_others) {
         const auto note = fmt::format(
             "'{}' is encoded to '{}', which later runs use{}", printable(records), printable(samples),
@@ -41,13 +44,14 @@ data::SampleFileReports encoding_reports(Progress& progress) {
     return reports;
 }
 
-}  // namespace
-
-deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source, const std::string& key) {
+deck::SourceFacts facts_of(const spec::Data& data,
+                           const spec::Source& source,
+                           const std::string& key,
+                           const StopCheck& stop) {
     Progress progress{show_progress()};
     const bool is_trained = key.starts_with("data.train");
-    const auto opened =
-        data::open_arranged(data, source, key, is_trained ? data.held_out : 0, encoding_reports(progress));
+    const auto opened = data::open_arranged(data, source, key, is_trained ? data.held_out : 0,
+                                            encoding_reports(progress, stop));
     deck::SourceFacts facts{.tokens = opened->num_tokens()};
     for (const auto& file : opened->files()) {
         if (!file.is_index) {
@@ -72,7 +76,10 @@ deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source
     return facts;
 }
 
-bool has_token(const spec::Source& source, const std::string& key, std::int64_t token) {
+bool is_among_first(const spec::Source& source,
+                    const std::string& key,
+                    std::int64_t token,
+                    const StopCheck& stop) {
     constexpr std::int64_t max_read = std::int64_t{1} << 26;
     constexpr std::int64_t read_at_once = std::int64_t{1} << 16;
     try {
@@ -80,6 +87,7 @@ bool has_token(const spec::Source& source, const std::string& key, std::int64_t 
         const auto end = std::min(opened->num_tokens(), max_read);
         std::vector<std::int32_t> part;
         for (std::int64_t begin = 0; begin < end; begin += read_at_once) {
+            check(stop);
             part.resize(std::min(read_at_once, end - begin));
             opened->read(begin, part);
             if (std::ranges::find(part, token) != part.end()) {
@@ -95,13 +103,43 @@ bool has_token(const spec::Source& source, const std::string& key, std::int64_t 
     }
 }
 
-std::vector<deck::FileOverlap> find_train_validation_overlap(const std::vector<std::string>& validated,
-                                                             const std::vector<std::string>& trained) {
+std::vector<deck::FileOverlap> find_overlap(const std::vector<std::string>& validated,
+                                            const std::vector<std::string>& trained,
+                                            const StopCheck& stop) {
     std::vector<deck::FileOverlap> shared;
-    for (const auto& file : data::find_train_validation_overlap(validated, trained)) {
+    for (const auto& file : data::find_train_validation_overlap(validated, trained, stop)) {
         shared.push_back({file.validated, file.trained, file.is_copy});
     }
     return shared;
+}
+
+}  // namespace
+
+deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source, const std::string& key) {
+    const train::StopSignals signals;
+    const train::WorkStop stop{signals};
+    return facts_of(data, source, key, stop.check_of("reads the sources of the deck"));
+}
+
+bool has_token(const spec::Source& source, const std::string& key, std::int64_t token) {
+    return is_among_first(source, key, token, {});
+}
+
+std::vector<deck::FileOverlap> find_train_validation_overlap(const std::vector<std::string>& validated,
+                                                             const std::vector<std::string>& trained) {
+    return find_overlap(validated, trained, {});
+}
+
+void read_sources(deck::LoadOptions& options, const StopCheck& stop) {
+    options.read_source = [stop](const auto& data, const auto& source, const auto& key) {
+        return facts_of(data, source, key, stop);
+    };
+    options.has_token = [stop](const auto& source, const auto& key, std::int64_t token) {
+        return is_among_first(source, key, token, stop);
+    };
+    options.find_train_validation_overlap = [stop](const auto& validated, const auto& trained) {
+        return find_overlap(validated, trained, stop);
+    };
 }
 
 }  // namespace ziggurat::app

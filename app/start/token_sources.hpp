@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stop_check.hpp"
 #include "deck/load_options.hpp"
 #include "spec/run_spec.hpp"
 
@@ -12,6 +13,9 @@ namespace ziggurat::app {
 /// Opens a source as a training does, and returns its facts; for LoadOptions::read_source.
 /// Errors: those of data::open_source()
 deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source, const std::string& key);
+
+/// Sets the functions of `options` that read sources. They call `stop` at least once a second.
+void read_sources(deck::LoadOptions& options, const StopCheck& stop);
 
 /// Returns files that are in both lists, or copies of each other; for
 /// LoadOptions::find_train_validation_overlap. Errors: those of data::find_train_validation_overlap()

@@ -31,6 +31,8 @@
 #include "train/console/console.hpp"
 #include "train/control/launcher_grace.hpp"
 #include "train/control/stop_signals.hpp"
+#include "train/control/time_limit.hpp"
+#include "train/control/work_stop.hpp"
 #include "train/on_ranks.hpp"
 #include "train/trainer.hpp"
 
@@ -49,7 +51,13 @@ int train_together(const TrainOptions& options,
                    train::StopSignals& signals,
                    std::int64_t begin_ns) {
     int exit_code = 0;
-    const std::optional<deck::LoadedDeck> loaded = load_on_all_ranks(options, world, exit_code);
+    const auto end_ns = find_end_ns();
+    train::WorkStop stop{signals};
+    if (end_ns) {
+        stop.end_at(*end_ns, train::stop_at_variable);
+    }
+    const std::optional<deck::LoadedDeck> loaded =
+        load_on_all_ranks(options, world, stop, begin_ns, exit_code);
     if (!loaded) {
         return exit_code;
     }
@@ -81,7 +89,7 @@ int train_together(const TrainOptions& options,
          .secrets = loaded->secrets,
          .backup = options.backup,
          .begin_ns = begin_ns,
-         .stop_at_ns = find_end_ns(),
+         .stop_at_ns = end_ns,
          .time_limit_source = loaded->time_limit_source,
          .peak = peak,
          .planned_step = planned_step(world, loaded->run, loaded->machine, peak),

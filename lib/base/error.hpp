@@ -26,7 +26,7 @@ enum class ErrorKind {
 /// Exit code (EX_TEMPFAIL) of a run that stopped on request before it was complete. Not an error.
 inline constexpr int exit_code_run_again = 75;
 
-/// The only exception type that the library throws.
+/// The only exception type that the library throws, except Stopped (stop_check.hpp).
 class Error : public std::runtime_error {
   public:
     Error(ErrorKind kind,

@@ -75,8 +75,12 @@ void expect_documents(const TokenSource& tokens, const DocumentRule& rule, const
 
 }  // namespace
 
-Corpus::Corpus(
-    const spec::Data& data, std::int64_t vocab, std::uint64_t seed, const OpenSource& open_tokens, Rest rest)
+Corpus::Corpus(const spec::Data& data,
+               std::int64_t vocab,
+               std::uint64_t seed,
+               const OpenSource& open_tokens,
+               Rest rest,
+               const StopCheck& stop)
     : data_{data}, vocab_{vocab}, seed_{seed}, rest_{rest} {
     // Answers attend to their own tokens only.
     ZG_EXPECTS(!data.has_pairs || data.reset_at_document);
@@ -84,10 +88,12 @@ Corpus::Corpus(
     const auto open = [&](const spec::Source& source, const std::string& key, double held_out) {
         if (source.format == spec::TokenFormat::text && data.tokenizer.has_file()) {
             tokenizer = tokenizer ? std::move(tokenizer) : open_tokenizer(data.tokenizer);
-            sources_.push_back({std::make_unique<EncodedText>(source.path, *tokenizer, data.add_bos, key),
-                                key, source.name});
+            sources_.push_back(
+                {std::make_unique<EncodedText>(source.path, *tokenizer, data.add_bos, key, stop), key,
+                 source.name});
         } else if (source.format == spec::TokenFormat::chat) {
-            sources_.push_back({open_arranged(data, source, key, held_out), key, source.name});
+            const SampleFileReports reports{.of_job = {.stop = stop}};
+            sources_.push_back({open_arranged(data, source, key, held_out, reports), key, source.name});
         } else {
             sources_.push_back({open_tokens(source, key), key, source.name});
         }
@@ -120,9 +126,9 @@ Corpus::Corpus(
                 validation_.end());
 }
 
-void Corpus::check_tokens(std::int64_t limit) const {
+void Corpus::check_tokens(std::int64_t limit, const StopCheck& stop) const {
     for (const auto& [tokens, key, name, first_pair] : sources_) {
-        check_vocabulary(*tokens, 0, std::min(limit, tokens->num_tokens()), vocab_, key);
+        check_vocabulary(*tokens, 0, std::min(limit, tokens->num_tokens()), vocab_, key, stop);
     }
 }
 

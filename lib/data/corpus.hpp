@@ -29,20 +29,24 @@ class Corpus {
     /// Errors: Error{deck} that begins with the source's key if the source is missing, has a wrong format, is
     ///         too short for one sequence, has no document positions although documents must be separated,
     ///         or has no pairs of answers although data.has_pairs, or the reverse; errors of `open` and of
-    ///         open_tokenizer()
+    ///         open_tokenizer(); Stopped
     Corpus(const spec::Data& data,
            std::int64_t vocab,
            std::uint64_t seed,
            const OpenSource& open = open_source,
-           Rest rest = Rest::left_out);
+           Rest rest = Rest::left_out,
+           const StopCheck& stop = {});
+
+    /// Number of tokens of each source that check_tokens() reads by default.
+    static constexpr std::int64_t checked_tokens = std::int64_t{1} << 30;
 
     /// Reads up to `limit` tokens from the start of each source and rejects those outside the vocabulary.
     ///
     /// The cost is that of reading, so only one rank calls it. Later tokens are checked when batches use
     /// them.
     ///
-    /// Errors: Error{deck} that names token, file and position
-    void check_tokens(std::int64_t limit = std::int64_t{1} << 30) const;
+    /// Errors: Error{deck} that names token, file and position; Stopped
+    void check_tokens(std::int64_t limit = checked_tokens, const StopCheck& stop = {}) const;
 
     /// Returns the files of all sources with their deck keys. They live as long as this object.
     std::vector<NamedFile> files() const;

@@ -38,7 +38,8 @@ bool is_text_inside(const std::string& path, const MappedFile& file) {
 EncodedText::EncodedText(const std::string& pattern,
                          const TextTokenizer& tokenizer,
                          spec::AddBos add_bos,
-                         const std::string& key) {
+                         const std::string& key,
+                         const StopCheck& stop) {
     DocumentEncoder encoder{tokenizer,
                             added_begin_token(tokenizer, add_bos),
                             {.format = spec::TokenFormat::llmc, .type = TokenType::uint32},
@@ -47,9 +48,10 @@ EncodedText::EncodedText(const std::string& pattern,
         files_.emplace_back(path, key);
         try {
             const auto kind = is_text_inside(path, files_.back()) ? InputKind::by_content : InputKind::text;
-            const auto inputs = text_inputs({path}, kind);
+            const auto inputs = text_inputs({path}, kind, stop);
             DocumentReader reader{inputs, {}};
             while (const auto batch = reader.next()) {
+                check(stop);
                 append(encoder.encode(*batch), tokens_);
             }
         } catch (const Error& error) {

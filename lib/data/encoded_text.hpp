@@ -18,11 +18,13 @@ namespace ziggurat::data {
 /// is a document, in its field `text`. Any other file is one document.
 class EncodedText final : public TokenSource {
   public:
-    /// Errors: Error{deck} that begins with `key` if a file is missing or the tokenizer rejects its text
+    /// Errors: Error{deck} that begins with `key` if a file is missing or the tokenizer rejects its text;
+    ///         Stopped
     EncodedText(const std::string& pattern,
                 const TextTokenizer& tokenizer,
                 spec::AddBos add_bos,
-                const std::string& key);
+                const std::string& key,
+                const StopCheck& stop = {});
 
     std::int64_t num_tokens() const override { return std::ssize(tokens_); }
     void read(std::int64_t begin, std::span<std::int32_t> out) const override;

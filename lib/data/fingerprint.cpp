@@ -33,6 +33,27 @@ struct StateDeleter {
     void operator()(XXH3_state_t* state) const noexcept { XXH3_freeState(state); }
 };
 
+/// XXH3-64 of bytes that are added one after another.
+class RunningHash {
+  public:
+    explicit RunningHash(const StopCheck& stop) : stop_{stop} { XXH3_64bits_reset(state_.get()); }
+
+    void add(std::span<const std::byte> bytes) {
+        for (std::size_t at = 0; at < bytes.size(); at += bytes_between_checks) {
+            check(stop_);
+            const auto part = bytes.subspan(at, std::min(bytes_between_checks, bytes.size() - at));
+            XXH3_64bits_update(state_.get(), part.data(), part.size());
+        }
+    }
+    std::uint64_t value() const { return XXH3_64bits_digest(state_.get()); }
+
+  private:
+    static constexpr std::size_t bytes_between_checks = std::size_t{16} << 20;
+
+    const StopCheck& stop_;
+    std::unique_ptr<XXH3_state_t, StateDeleter> state_{XXH3_createState()};
+};
+
 }  // namespace
 
 std::int64_t bytes_to_hash(std::size_t num_files) noexcept {
@@ -41,22 +62,26 @@ std::int64_t bytes_to_hash(std::size_t num_files) noexcept {
     return share / min_block * min_block;
 }
 
-std::uint64_t sampled_hash(std::span<const std::byte> content, std::int64_t max) {
+std::uint64_t sampled_hash(std::span<const std::byte> content, std::int64_t max, const StopCheck& stop) {
     ZG_EXPECTS(max >= 2 * min_block);
     const Sample sample{std::ssize(content), max};
     const std::int64_t last = std::ssize(content) - sample.block_bytes;
     const std::int64_t gaps = std::max<std::int64_t>(sample.blocks - 1, 1);
-    const std::unique_ptr<XXH3_state_t, StateDeleter> state{XXH3_createState()};
-    XXH3_64bits_reset(state.get());
+    RunningHash hash{stop};
     for (std::int64_t i = 0; i < sample.blocks; ++i) {
         const std::int64_t offset = last / gaps * i + last % gaps * i / gaps;  // last * i / gaps, in 63 bits
-        XXH3_64bits_update(state.get(), content.data() + offset,
-                           static_cast<std::size_t>(sample.block_bytes));
+        hash.add(content.subspan(offset, sample.block_bytes));
     }
-    return XXH3_64bits_digest(state.get());
+    return hash.value();
 }
 
-FileFingerprint fingerprint(const NamedFile& file, std::size_t num_files) {
+std::uint64_t whole_hash(std::span<const std::byte> content, const StopCheck& stop) {
+    RunningHash hash{stop};
+    hash.add(content);
+    return hash.value();
+}
+
+FileFingerprint fingerprint(const NamedFile& file, std::size_t num_files, const StopCheck& stop) {
     const MappedFile& mapped = *file.source.file;
     const std::int64_t share = bytes_to_hash(num_files);
     const std::int64_t max = file.source.is_index ? std::max(mapped.bytes(), share) : share;
@@ -64,14 +89,14 @@ FileFingerprint fingerprint(const NamedFile& file, std::size_t num_files) {
             .path = mapped.path(),
             .bytes = mapped.bytes(),
             .hashed_bytes = Sample{mapped.bytes(), max}.bytes(),
-            .hash = sampled_hash(mapped.content(), max)};
+            .hash = sampled_hash(mapped.content(), max, stop)};
 }
 
-std::vector<FileFingerprint> fingerprints(const std::vector<NamedFile>& files) {
+std::vector<FileFingerprint> fingerprints(const std::vector<NamedFile>& files, const StopCheck& stop) {
     std::vector<FileFingerprint> made;
     made.reserve(files.size());
     for (const NamedFile& file : files) {
-        made.push_back(fingerprint(file, files.size()));
+        made.push_back(fingerprint(file, files.size(), stop));
     }
     return made;
 }

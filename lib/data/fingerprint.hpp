@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stop_check.hpp"
 #include "data/token_source.hpp"
 
 namespace ziggurat::data {
@@ -40,14 +41,22 @@ std::int64_t bytes_to_hash(std::size_t num_files) noexcept;
 
 /// Returns XXH3-64 of `content`, or of evenly spaced blocks if it has more than `max` bytes.
 ///
-/// \param max  from bytes_to_hash()
-std::uint64_t sampled_hash(std::span<const std::byte> content, std::int64_t max);
+/// \param max   from bytes_to_hash()
+/// \param stop  called for each 16 MiB
+std::uint64_t sampled_hash(std::span<const std::byte> content, std::int64_t max, const StopCheck& stop = {});
+
+/// Returns XXH3-64 of `content`.
+///
+/// \param stop  called for each 16 MiB
+std::uint64_t whole_hash(std::span<const std::byte> content, const StopCheck& stop = {});
 
 /// Returns the fingerprint of one of `num_files` files from its current mapping.
-FileFingerprint fingerprint(const NamedFile& file, std::size_t num_files);
+FileFingerprint fingerprint(const NamedFile& file, std::size_t num_files, const StopCheck& stop = {});
 
 /// Returns the fingerprints of all files, in order. It reads them, so only one rank of a node calls it.
-std::vector<FileFingerprint> fingerprints(const std::vector<NamedFile>& files);
+///
+/// \param stop  called for each 16 MiB
+std::vector<FileFingerprint> fingerprints(const std::vector<NamedFile>& files, const StopCheck& stop = {});
 
 /// A file that differs between two lists, matched by key and path.
 struct FileChange {

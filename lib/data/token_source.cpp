@@ -49,12 +49,16 @@ std::unique_ptr<TokenSource> open_source(const spec::Source& source, const std::
                 "unknown token format (a bug in Ziggurat). Please report it with the deck."};
 }
 
-LargestToken find_largest_token(const TokenSource& source, std::int64_t begin, std::int64_t end) {
+LargestToken find_largest_token(const TokenSource& source,
+                                std::int64_t begin,
+                                std::int64_t end,
+                                const StopCheck& stop) {
     ZG_EXPECTS(0 <= begin && begin <= end && end <= source.num_tokens());
     const auto as_unsigned = [](std::int32_t id) { return static_cast<std::uint32_t>(id); };
     std::vector<std::int32_t> tokens(std::min<std::int64_t>(end - begin, 1 << 16));
     LargestToken largest{.position = begin};
     for (std::int64_t at = begin; at < end; at += std::ssize(tokens)) {
+        check(stop);
         const auto part = std::span{tokens}.first(
             static_cast<std::size_t>(std::min<std::int64_t>(std::ssize(tokens), end - at)));
         source.read(at, part);
@@ -74,8 +78,9 @@ void check_vocabulary(const TokenSource& source,
                       std::int64_t begin,
                       std::int64_t end,
                       std::int64_t vocab,
-                      const std::string& key) {
-    const auto largest = find_largest_token(source, begin, end);
+                      const std::string& key,
+                      const StopCheck& stop) {
+    const auto largest = find_largest_token(source, begin, end, stop);
     if (largest.id >= 0 && largest.id < vocab) {
         return;
     }

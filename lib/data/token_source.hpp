@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stop_check.hpp"
 #include "data/mapped_file.hpp"
 #include "spec/run_spec.hpp"
 
@@ -113,15 +114,19 @@ struct LargestToken {
     std::int32_t id = 0;
     std::int64_t position = 0;
 };
-LargestToken find_largest_token(const TokenSource& source, std::int64_t begin, std::int64_t end);
+LargestToken find_largest_token(const TokenSource& source,
+                                std::int64_t begin,
+                                std::int64_t end,
+                                const StopCheck& stop = {});
 
 /// Rejects tokens outside of the model's vocabulary.
 ///
-/// Errors: Error{deck} that names the token, its file and position, and `vocab`
+/// Errors: Error{deck} that names the token, its file and position, and `vocab`; Stopped
 void check_vocabulary(const TokenSource& source,
                       std::int64_t begin,
                       std::int64_t end,
                       std::int64_t vocab,
-                      const std::string& key);
+                      const std::string& key,
+                      const StopCheck& stop = {});
 
 }  // namespace ziggurat::data

@@ -26,8 +26,8 @@ std::uint64_t hash_of_first_page(const std::string& path) {
 /// Training files, indexed by inode and by content.
 class TrainedFiles {
   public:
-    TrainedFiles(std::span<const std::string> paths, std::size_t num_files)
-        : paths_{paths}, max_hashed_{bytes_to_hash(num_files)} {
+    TrainedFiles(std::span<const std::string> paths, std::size_t num_files, const StopCheck& stop)
+        : paths_{paths}, max_hashed_{bytes_to_hash(num_files)}, stop_{stop} {
         for (std::size_t i = 0; i < paths.size(); ++i) {
             if (const auto stamp = stamp_of(paths[i])) {
                 by_inode_.try_emplace({stamp->device, stamp->inode}, i);
@@ -37,6 +37,7 @@ class TrainedFiles {
     }
 
     std::optional<SharedFile> find(std::size_t validated, const std::string& path) {
+        check(stop_);
         const auto stamp = stamp_of(path);
         if (!stamp) {
             return std::nullopt;
@@ -71,13 +72,14 @@ class TrainedFiles {
     std::uint64_t hash(const std::string& path) {
         const auto [known, is_new] = hashes_.try_emplace(path, 0);
         if (is_new) {
-            known->second = sampled_hash(MappedFile{path, path}.content(), max_hashed_);
+            known->second = sampled_hash(MappedFile{path, path}.content(), max_hashed_, stop_);
         }
         return known->second;
     }
 
     std::span<const std::string> paths_;
     std::int64_t max_hashed_;
+    const StopCheck& stop_;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> by_inode_;  // (device, inode)
     std::map<std::int64_t, std::vector<std::size_t>> by_size_;
     std::set<std::int64_t> begun_;  // sizes whose files are in by_beginning_
@@ -88,8 +90,9 @@ class TrainedFiles {
 }  // namespace
 
 std::vector<SharedFile> find_train_validation_overlap(std::span<const std::string> validated,
-                                                      std::span<const std::string> trained) {
-    TrainedFiles files{trained, validated.size() + trained.size()};
+                                                      std::span<const std::string> trained,
+                                                      const StopCheck& stop) {
+    TrainedFiles files{trained, validated.size() + trained.size(), stop};
     std::vector<SharedFile> shared;
     for (std::size_t v = 0; v < validated.size(); ++v) {
         if (const auto found = files.find(v, validated[v])) {

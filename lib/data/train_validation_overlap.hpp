@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/stop_check.hpp"
+
 namespace ziggurat::data {
 
 /// A validation file and the training file that it equals.
@@ -23,8 +25,9 @@ struct SharedFile {
 /// are compared by their first page, and if these agree by their fingerprints (data/fingerprint.hpp). If all
 /// shards have one size, only that page of each is read.
 ///
-/// Errors: Error{deck} if a file of equal size cannot be read
+/// Errors: Error{deck} if a file of equal size cannot be read; Stopped
 std::vector<SharedFile> find_train_validation_overlap(std::span<const std::string> validated,
-                                                      std::span<const std::string> trained);
+                                                      std::span<const std::string> trained,
+                                                      const StopCheck& stop = {});
 
 }  // namespace ziggurat::data

@@ -110,6 +110,9 @@ LoadedDeck load_all(const std::string& text,
     }
     resolve(resolution);
     loaded.time_limit_source = resolution.time_limit_source;
+    if (options.has_time_limit && loaded.run.run.time_limit_seconds) {
+        options.has_time_limit(*loaded.run.run.time_limit_seconds, loaded.time_limit_source);
+    }
     if (options.as_record) {
         check_record(resolution);
     } else {

@@ -79,6 +79,9 @@ struct LoadOptions {
     std::string run_folder = {};
     /// Called if run.time_limit is auto; if empty, no job end is known.
     std::function<std::optional<JobDeadline>()> job_end = {};
+    /// Called with run.time_limit, and the text that names it, before any source is read; if empty, not
+    /// called.
+    std::function<void(double seconds, const std::string& source)> has_time_limit = {};
     /// Reads a tokenizer file; if empty, the file is not read.
     /// Errors: its Error{deck} becomes an error of the deck
     std::function<TokenizerFacts(const spec::Tokenizer&)> read_tokenizer = {};

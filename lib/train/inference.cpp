@@ -1,8 +1,11 @@
 #include "train/inference.hpp"
 
+#include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "comm/throw_on_all_ranks.hpp"
 #include "schedule/build_program.hpp"
 #include "spec/passes_with_cache.hpp"
 #include "train/generate/choice_scores.hpp"
@@ -137,14 +140,44 @@ auto Inference::pass(const Pass& work) {
     }
 }
 
-ValidationLoss Inference::loss(data::BatchSource source,
-                               Progress* progress,
-                               const data::TextTokenizer* tokenizer) {
-    return pass([&] { return evaluation(std::move(source)).validate({}, progress, tokenizer).value(); });
+/// Returns the result of a pass that all ranks may end early, in order.
+///
+/// \param run_pass  gets a predicate that is true on all ranks if any rank is stopped; returns nullopt if it
+///                  was stopped
+/// Errors: Stopped on all ranks
+template <class Pass>
+auto Inference::stoppable(const StopCheck& stop, const Pass& run_pass) {
+    std::string stopped;
+    const std::function<bool()> stops = [&] {
+        try {
+            check(stop);
+        } catch (const Stopped& reason) {
+            stopped = reason.what();
+        }
+        return comm::is_stopped_on_any(world_, stopped);
+    };
+    auto result = pass([&] { return run_pass(stop ? stops : std::function<bool()>{}); });
+    if (!result) {
+        throw Stopped{stopped, true};
+    }
+    return std::move(*result);
 }
 
-std::vector<double> Inference::scores(const data::ChoiceRows& rows, Progress* progress) {
-    return pass([&] { return score_rows(rows, run_, world_, model_, assembly_, progress); });
+ValidationLoss Inference::loss(data::BatchSource source,
+                               Progress* progress,
+                               const data::TextTokenizer* tokenizer,
+                               const StopCheck& stop) {
+    return stoppable(stop, [&](const auto& stops) {
+        return evaluation(std::move(source)).validate(stops, progress, tokenizer);
+    });
+}
+
+std::vector<double> Inference::scores(const data::ChoiceRows& rows,
+                                      Progress* progress,
+                                      const StopCheck& stop) {
+    return stoppable(stop, [&](const auto& stops) {
+        return score_rows(rows, run_, world_, model_, assembly_, progress, stops);
+    });
 }
 
 GeneratedText Inference::generate(const data::TextTokenizer& tokenizer,

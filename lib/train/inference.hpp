@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stop_check.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "comm/context.hpp"
 #include "data/batch_source.hpp"
@@ -73,17 +74,24 @@ class Inference {
     ///
     /// \param progress   counts the batches; nullptr: no progress is reported
     /// \param tokenizer  used to count bytes of text; nullptr: bytes are not counted
+    /// \param stop       called before each forward pass
     /// Numerics:   an exact sum, the same on any layout for the same losses
     /// Collective: over all ranks
+    /// Errors:     Stopped on all ranks
     ValidationLoss loss(data::BatchSource source,
                         Progress* progress = nullptr,
-                        const data::TextTokenizer* tokenizer = nullptr);
+                        const data::TextTokenizer* tokenizer = nullptr,
+                        const StopCheck& stop = {});
 
     /// Returns the log-probability of each row's ending; see train/generate/choice_scores.hpp.
     ///
+    /// \param stop  called before each group of rows
     /// \pre run.cached is passes_of_choices(rows, run)
     /// Collective: over all ranks
-    std::vector<double> scores(const data::ChoiceRows& rows, Progress* progress = nullptr);
+    /// Errors:     Stopped on all ranks
+    std::vector<double> scores(const data::ChoiceRows& rows,
+                               Progress* progress = nullptr,
+                               const StopCheck& stop = {});
 
     /// Generates the text that follows `sample.prompt`; see train/generate/text_generator.hpp.
     ///
@@ -104,6 +112,8 @@ class Inference {
     /// Errors: those of `work`. With several ranks and asynchronous devices, a failing rank aborts the job
     template <class Pass>
     auto pass(const Pass& work);
+    template <class Pass>
+    auto stoppable(const StopCheck& stop, const Pass& run_pass);
     Evaluation evaluation(data::BatchSource source);
 
     const spec::RunSpec& run_;

@@ -4,7 +4,9 @@
 
 #include <cstdio>
 
+#include "base/error.hpp"
 #include "base/failure.hpp"
+#include "base/stop_check.hpp"
 #include "base/text/message.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/session/session.hpp"
@@ -37,6 +39,14 @@ int on_ranks(const std::function<int(const comm::Context&)>& body, double stoppe
     const comm::Context& world = session.world();
     try {
         return body(world);
+    } catch (const Stopped& stopped) {
+        if (world.size() > 1 && !stopped.is_on_all_ranks()) {
+            return end_job(world, stopped.what(), exit_code_run_again);
+        }
+        if (world.rank() == 0) {
+            std::fputs((message(Severity::note, stopped.what()) + "\n").c_str(), stderr);
+        }
+        return exit_code_run_again;
     } catch (...) {
         const Failure failure = current_failure();
         return end_job(world, failure.problem, failure.exit_code);

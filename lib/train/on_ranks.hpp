@@ -10,7 +10,8 @@ namespace ziggurat::train {
 
 /// Initializes MPI and runs `body`; returns the exit code that `body` returns.
 ///
-/// Prints errors of `body` and then ends the job.
+/// Prints errors of `body` and then ends the job. If `body` throws Stopped on all ranks, rank 0 prints it,
+/// and the result is exit_code_run_again.
 ///
 /// \param stopped_timeout_seconds  as of comm::Session
 /// Collective: over all ranks that the launcher started; one rank without a launcher

@@ -4,11 +4,14 @@
 #include <string>
 
 #include "base/failure.hpp"
+#include "base/stop_check.hpp"
 #include "base/text/message.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
+#include "comm/throw_on_all_ranks.hpp"
 #include "comm/watch/liveness.hpp"
 #include "data/corpus.hpp"
+#include "train/control/work_stop.hpp"
 #include "train/report/exit_hook.hpp"
 #include "train/report/reporter.hpp"
 #include "train/report/run_header.hpp"
@@ -35,21 +38,26 @@ int train(const spec::RunSpec& spec,
     const auto nodes = comm::find_nodes(world.group(), spec.debug.nodes);
     expect_folder_on_all_nodes(spec, nodes, world, reporter);
     reporter.busy("reads the training data");
-    const auto corpus = open_corpus(spec, world, context.open_source);
-    const auto tokenizer = open_tokenizer_of_samples(spec, world);
-    DataGuard data{corpus, nodes, world, reporter};
-    if (world.rank() == 0) {
-        corpus.check_tokens();
-    }
     const bool is_first = world.rank() == 0;
-    const auto limit =
-        is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns, context.time_limit_source)
-                 : std::nullopt;
+    const auto limit = find_time_limit(spec, context.begin_ns, context.stop_at_ns, context.time_limit_source);
+    WorkStop stop{signals};
+    if (limit) {
+        stop.end_at(*limit);
+    }
+    const auto reading = stop.check_of("reads the training data");
+    const auto corpus = open_corpus(spec, world, context.open_source, reading);
+    const auto tokenizer = open_tokenizer_of_samples(spec, world);
+    DataGuard data{corpus, nodes, world, reporter, reading};
+    comm::stop_on_all_ranks(world, [&] {
+        if (is_first) {
+            corpus.check_tokens(data::Corpus::checked_tokens, reading);
+        }
+    });
     print_run_header(spec, context, corpus, limit, world, console);
     Requests requests{
         signals,
         reporter.fd_path(),
-        limit,
+        is_first ? limit : std::nullopt,
         {.saves = spec.checkpoint.every.has_value(), .validates = corpus.num_validation_tokens() > 0}};
     for (const auto& note : requests.notes()) {
         reporter.print_line(message(Severity::note, reporter.with_display_path(note)));
@@ -58,6 +66,8 @@ int train(const spec::RunSpec& spec,
         spec::RunSpec again = spec;  // after a rollback: the run has its own checkpoints by then
         again.run.resume = spec::Resume::automatic;
         RollBackLimit limit_of_backs;
+        const auto loading =
+            stop.check_of("loads the weights", "No step was done. Run the same command again.");
         for (std::optional<RollBack> back;;) {
             reporter.busy(spec.tiers.device == spec::DeviceKind::cuda
                               ? "compiles the step, reserves memory and pins the host's for the GPUs"
@@ -71,6 +81,7 @@ int train(const spec::RunSpec& spec,
                                .context = context,
                                .requests = requests,
                                .reporter = reporter,
+                               .stop = loading,
                                .back = back}};
             const auto end = loop.run();
             if (!end.back) {
@@ -79,6 +90,8 @@ int train(const spec::RunSpec& spec,
             back = end.back;
             limit_of_backs.note(*back);
         }
+    } catch (const Stopped&) {
+        throw;
     } catch (...) {
         const Failure failure = current_failure();
         reporter.break_down(failure.problem, failure.exit_code, true);

@@ -21,6 +21,7 @@
 #include "train/ops/late_failure.hpp"
 #include "train/preference/complete_scores.hpp"
 #include "train/preference/reference_weights.hpp"
+#include "train/report/run_files.hpp"
 #include "train/resume/keep_companions.hpp"
 #include "train/save/resumed_data.hpp"
 #include "train/save/validation_key.hpp"
@@ -64,6 +65,7 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
     : spec_{inputs.spec},
       requests_{inputs.requests},
       reporter_{inputs.reporter},
+      stop_{inputs.stop},
       tokenizer_{inputs.tokenizer},
       data_{inputs.data},
       devices_{inputs.devices},
@@ -78,7 +80,8 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
                                   assembly_.state(),
                                   inputs.reporter,
                                   {for_manifest(inputs.data.files(), inputs.context.secrets),
-                                   inputs.corpus.order(spec_.train.global_batch), spec_.train.global_batch}),
+                                   inputs.corpus.order(spec_.train.global_batch), spec_.train.global_batch},
+                                  stop_),
                            inputs.back)},
       tracker_{spec_, world_,
                inputs.world.rank() == 0 ? validation_key(spec_, inputs.corpus, inputs.data.files()) : 0,
@@ -111,6 +114,7 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
                     resumed_.is_own ? step_ : -1,
                     &inputs.data} {
     spec_.train.steps = course_.end_step();
+    lacks_validation_ = lacks_last_validation();
     checkpointer_.keep(tracker_.best());
     reporter_.ends_after(spec_.train.steps);
     if (inputs.world.rank() == 0) {
@@ -203,7 +207,7 @@ LoopEnd TrainingLoop::train() {
         reporter_.print_line(message(Severity::warning, note));
     }
     give_back_heap();  // free heap memory that the start has left
-    complete_scores(
+    const bool has_scores = complete_scores(
         {.spec = spec_,
          .world = world_,
          .model = model_,
@@ -214,10 +218,17 @@ LoopEnd TrainingLoop::train() {
          .reporter = reporter_,
          .first_sample = feeder_.first_sample(step_),
          .end_sample = feeder_.first_sample(spec_.train.steps)},
-        data_.files(), [this] { return is_to_stop(); }, references_);
+        data_.files(), [this] { return is_to_stop(); }, stop_, references_);
     account_.end_start();
-    is_to_stop();  // agree on requests that arrived during the start
+    const bool is_stopped = is_to_stop();  // agree on requests that arrived during the start
+    if (!has_scores || is_stopped) {
+        return end_before_steps();
+    }
+    has_begun_ = true;
     reporter_.busy("trains the first step");
+    if (lacks_validation_) {
+        validate();
+    }
     while (!is_finished() && !is_to_end() && !back_) {
         one_step();
     }
@@ -230,15 +241,26 @@ LoopEnd TrainingLoop::train() {
     if (is_finished()) {
         skips_.check_end(step_);
     }
-    const int exit_code = !is_saved       ? static_cast<int>(ErrorKind::resource)
-                          : is_finished() ? 0
-                                          : exit_code_of_stop(checkpointer_.is_on());
+    const bool has_all = is_finished() && !lacks_validation_;
+    const int exit_code = !is_saved ? static_cast<int>(ErrorKind::resource)
+                          : has_all ? 0
+                                    : exit_code_of_stop(checkpointer_.is_on());
     report_end(exit_code);
     return {exit_code};
 }
 
+bool TrainingLoop::lacks_last_validation() const {
+    const bool is_at_end = resumed_.is_own && resumed_.progress.step >= spec_.train.steps;
+    if (!is_at_end || !spec_.validate.every || !evaluation_.has_samples() ||
+        !tracker_.stop_reason().empty() || tracker_.has(step_)) {
+        return false;
+    }
+    const bool is_done = world_.rank() == 0 && path_exists(reporter_.fd_path() + "/" + done_name);
+    return comm::all_agree(world_, !is_done);
+}
+
 bool TrainingLoop::was_finished() const {
-    return resumed_.is_own &&
+    return resumed_.is_own && !lacks_validation_ &&
            (resumed_.progress.step >= spec_.train.steps || !tracker_.stop_reason().empty());
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/stop_check.hpp"
 #include "comm/context.hpp"
 #include "data/corpus.hpp"
 #include "device/device.hpp"
@@ -58,6 +59,7 @@ struct LoopInputs {
     const RunContext& context;
     Requests& requests;
     Reporter& reporter;
+    const StopCheck& stop;                ///< of work before the first step
     const std::optional<RollBack>& back;  ///< set if the loop continues the run after a rollback
 };
 
@@ -112,6 +114,14 @@ class TrainingLoop {
     std::int64_t process_bytes() const;
     /// Returns true if all ranks must stop their current work. Collective: over all ranks
     bool is_to_stop();
+    /// True until the first step of this process begins.
+    bool is_starting() const { return !has_begun_; }
+    /// Returns true if an earlier job has done all steps, but its last validation was stopped.
+    ///
+    /// Collective: over all ranks
+    bool lacks_last_validation() const;
+    /// Ends a run that was stopped before its first step. Nothing new is to be saved.
+    LoopEnd end_before_steps();
     /// Validates and samples while a running save continues. Skips the rest if the run is asked to stop.
     void validate();
     /// Writes the time accounting so far: on request, and after saves in case the run is killed later.
@@ -122,6 +132,7 @@ class TrainingLoop {
     spec::RunSpec spec_;  ///< train.steps is the last step of the run, not counted from the resumed step
     Requests& requests_;
     Reporter& reporter_;
+    StopCheck stop_;
     const data::TextTokenizer* tokenizer_;
     DataGuard& data_;
     ResidentMemory resident_;
@@ -156,6 +167,8 @@ class TrainingLoop {
     std::int64_t process_peak_bytes_ = 0;
     spec::ByTier<std::int64_t> max_bytes_{};  ///< by tier: largest arena bytes of any rank
     bool has_warned_of_no_targets_ = false;
+    bool lacks_validation_ = false;  ///< all steps are done, but not the validation after the last one
+    bool has_begun_ = false;         ///< a step of this process has begun
 };
 
 }  // namespace ziggurat::train

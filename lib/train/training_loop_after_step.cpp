@@ -154,9 +154,12 @@ void TrainingLoop::warn_of_no_targets() {
 }
 
 void TrainingLoop::print_messages(bool is_in_step) {
-    reporter_.print_messages(
-        requests_, {.steps_done = step_, .is_in_step = is_in_step, .saved_step = checkpointer_.saved_step()},
-        [this] { return account_.own_table(); });
+    reporter_.print_messages(requests_,
+                             {.steps_done = step_,
+                              .is_in_step = is_in_step,
+                              .is_starting = is_starting(),
+                              .saved_step = checkpointer_.saved_step()},
+                             [this] { return account_.own_table(); });
 }
 
 std::int64_t TrainingLoop::process_bytes() const {
@@ -164,6 +167,7 @@ std::int64_t TrainingLoop::process_bytes() const {
 }
 
 bool TrainingLoop::is_to_stop() {
+    requests_.poll(has_begun_);
     std::int64_t level = requests_.requested();
     comm::all_reduce_max(world_, {&level, 1});
     requests_.agreed_to_stop(static_cast<int>(level));
@@ -182,6 +186,7 @@ void TrainingLoop::validate() {
     {
         const ScopedActivity time{times(), validation_activity_};
         const auto loss = evaluation_.validate(stops);
+        lacks_validation_ = !loss && checkpointer_.is_on() && step_ >= spec_.train.steps;
         if (!loss) {
             return;
         }
@@ -215,13 +220,21 @@ void TrainingLoop::print_account(bool is_shown) {
     reporter_.account(account_.table(), is_shown);
 }
 
+LoopEnd TrainingLoop::end_before_steps() {
+    assembly_.train_executor().finish();
+    account_.add_rest();
+    report_end(exit_code_run_again);
+    return {exit_code_run_again};
+}
+
 void TrainingLoop::report_end(int exit_code) {
     RunEnd facts{.step = step_,
                  .tokens = tokens_,
                  .wall_s = seconds_between(begin_ns_, monotonic_ns()),
                  .exit_code = exit_code,
+                 .lacks_validation = lacks_validation_,
                  .reason = ended_reason_,
-                 .weights_hash = assembly_.weights_hash()};
+                 .weights_hash = is_starting() ? 0 : assembly_.weights_hash()};
     const auto table = account_.table(&facts);
     account_.write_trace(checkpointer_.fd_path());
     reporter_.end(facts, requests_, table);

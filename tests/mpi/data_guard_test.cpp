@@ -8,6 +8,8 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/stop_check.hpp"
+#include "comm/throw_on_all_ranks.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "train/report/reporter.hpp"
@@ -62,6 +64,28 @@ class DataGuardTest : public ::testing::Test {
 TEST_F(DataGuardTest, NodesWithTheSameBytesGoOn) {
     write("the same text on all");
     EXPECT_EQ("", problem(world_.size()));
+}
+
+TEST_F(DataGuardTest, AllRanksStopIfOneIsStopped) {
+    write("the same text on all");
+    const StopCheck stop = [this] {
+        if (world_.rank() == world_.size() - 1) {
+            throw Stopped{"stopped while it reads"};
+        }
+    };
+    const auto corpus = open_corpus(spec_, world_);
+    try {
+        const DataGuard guard{corpus, comm::find_nodes(world_.group(), world_.size()), world_, *reporter_,
+                              stop};
+        ADD_FAILURE() << "the guard reads each file of a node";
+    } catch (const Stopped& stopped) {
+        EXPECT_STREQ("stopped while it reads", stopped.what());
+        EXPECT_TRUE(stopped.is_on_all_ranks());
+    }
+    const auto work = [&] { stop(); };
+    EXPECT_THROW(comm::throw_on_all_ranks(world_, "cannot read", work), Stopped);
+    EXPECT_THROW(comm::stop_on_all_ranks(world_, work), Stopped);
+    comm::stop_on_all_ranks(world_, [] {});
 }
 
 TEST_F(DataGuardTest, EveryRankNamesTheNodeWithOtherBytes) {

@@ -46,14 +46,15 @@ std::string at_line(const std::string& path, std::int64_t line, const std::strin
 /// Encodes batches of records on one thread.
 class RecordEncoder {
   public:
-    RecordEncoder(std::unique_ptr<ChatEncoder> encoder, bool skips_bad_records)
-        : encoder_{std::move(encoder)}, skips_bad_records_{skips_bad_records} {}
+    RecordEncoder(std::unique_ptr<ChatEncoder> encoder, bool skips_bad_records, StopCheck stop)
+        : encoder_{std::move(encoder)}, skips_bad_records_{skips_bad_records}, stop_{std::move(stop)} {}
 
     EncodedRecords operator()(const RecordBatch& batch) {
         EncodedRecords encoded;
         encoded.path = batch.path;
         encoded.file_bytes = batch.file_bytes;
         for (const auto& record : batch.records) {
+            check(stop_);
             try {
                 auto samples = encoder_->encode(record.json);
                 encoded.records.push_back({record.line, std::move(samples), {}, encoder_->unused_fields()});
@@ -76,6 +77,7 @@ class RecordEncoder {
   private:
     std::unique_ptr<ChatEncoder> encoder_;
     bool skips_bad_records_;
+    StopCheck stop_;
 };
 
 using EncodingPool = OrderedPool<RecordBatch, EncodedRecords>;
@@ -147,13 +149,14 @@ std::int64_t total_bytes(const std::vector<std::string>& paths) {
 
 std::vector<RecordEncoder> encoders_of(const ChatJob& job,
                                        const TextTokenizer& tokenizer,
-                                       const OptionalTemplate& found) {
+                                       const OptionalTemplate& found,
+                                       const StopCheck& stop) {
     std::vector<RecordEncoder> encoders;
     encoders.reserve(static_cast<std::size_t>(job.threads));
     for (int i = 0; i < job.threads; ++i) {
         encoders.emplace_back(std::make_unique<ChatEncoder>(tokenizer, found.chat ? &*found.chat : nullptr,
                                                             found.reason, job.engine, job.loss_on),
-                              job.skips_bad_records);
+                              job.skips_bad_records, stop);
     }
     return encoders;
 }
@@ -165,8 +168,8 @@ SampleFileHeader write_sample_file(const ChatJob& job,
                                    const ChatReports& reports) {
     ZG_EXPECTS(job.threads > 0);
     const auto found = find_optional_template(job.tokenizer, job.chat_template);
-    RecordReader reader{job.inputs};
-    EncodingPool pool{encoders_of(job, tokenizer, found)};
+    RecordReader reader{job.inputs, reports.stop};
+    EncodingPool pool{encoders_of(job, tokenizer, found, reports.stop)};
     SampleOutput output{job, reports};
     const auto all_bytes = total_bytes(job.inputs);
     std::optional<SpanMethod> method;
@@ -181,7 +184,7 @@ SampleFileHeader write_sample_file(const ChatJob& job,
         }
     };
     for (fill(); pool.in_flight() > 0; fill()) {
-        const auto encoded = pool.next_result();
+        const auto encoded = pool.next_result(reports.stop);
         if (encoded.method && !method) {
             method = encoded.method;
             if (reports.has_method) {

@@ -35,6 +35,8 @@ struct ChatReports {
     std::function<void(SpanMethod method)> has_method = {};
     /// A sentence about fields of records that affect no sample; at the end, at most two.
     std::function<void(const std::string& text)> note = {};
+    /// Ends the job; also called by its other threads.
+    StopCheck stop = {};
 };
 
 /// Encodes records in order and writes them. Returns the header of the file.
@@ -45,7 +47,8 @@ struct ChatReports {
 /// The file does not depend on the number of threads. Only conversations need a template and Python.
 ///
 /// Errors: Error{deck} that names an input, its line and the field, or the template and its line;
-///         Error{resource} if Python or its module jinja2 is missing, or the disk fails
+///         Error{resource} if Python or its module jinja2 is missing, or the disk fails; Stopped. Then no file
+///         is left
 SampleFileHeader write_sample_file(const ChatJob& job,
                                    const TextTokenizer& tokenizer,
                                    const ChatReports& reports);

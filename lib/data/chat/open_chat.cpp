@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include "data/fingerprint.hpp"
+#include "data/tokenizer/tokenizer_config.hpp"
 
 #include "base/error.hpp"
 #include "base/file_handle.hpp"
@@ -101,6 +103,15 @@ bool has_other_samples(const std::string& records) {
     return false;
 }
 
+/// Locks a file as soon as no other process has locked it.
+void wait_for_lock(int file, const StopCheck& stop) {
+    constexpr std::chrono::milliseconds between_tries{100};
+    while (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        check(stop);
+        std::this_thread::sleep_for(between_tries);
+    }
+}
+
 /// Makes the sample file of records, unless another process of this machine has made it meanwhile.
 void make_samples(const ChatJob& job,
                   const TextTokenizer& tokenizer,
@@ -109,7 +120,7 @@ void make_samples(const ChatJob& job,
     const std::string& records = job.inputs.front();
     // The lock ends with the descriptor. Without it, as on some network file systems, the file is made twice.
     const FileHandle lock{::open(records.c_str(), O_RDONLY | O_CLOEXEC)};
-    ::flock(lock.get(), LOCK_EX);
+    wait_for_lock(lock.get(), reports.of_job.stop);
     if (exists(job.output)) {
         return;
     }
@@ -180,7 +191,8 @@ std::vector<std::string> sample_files(const spec::Data& data,
         }
         const auto tokenizer_hash = tokenizer ? hash_text(*tokenizer) : data.tokenizer.hash;
         const auto loss_on = source.loss_on.value_or(spec::LossOn::assistant);
-        files.push_back(name_of_samples(data, source, path, key, tokenizer_hash, loss_on));
+        files.push_back(
+            name_of_samples(data, source, path, key, tokenizer_hash, loss_on, reports.of_job.stop));
         if (!exists(files.back())) {
             need_tokenizer(path);
             const auto cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));

@@ -38,8 +38,8 @@ std::size_t end_of_object(std::string_view text, std::size_t begin) {
 
 }  // namespace
 
-RecordReader::RecordReader(std::vector<std::string> paths)
-    : paths_{std::move(paths)}, hash_{XXH3_createState(), XXH3_freeState} {
+RecordReader::RecordReader(std::vector<std::string> paths, StopCheck stop)
+    : paths_{std::move(paths)}, stop_{std::move(stop)}, hash_{XXH3_createState(), XXH3_freeState} {
     XXH3_64bits_reset(hash_.get());
 }
 
@@ -75,7 +75,7 @@ std::optional<RecordBatch> RecordReader::next() {
 }
 
 void RecordReader::open_next() {
-    stream_ = std::make_unique<TextStream>(paths_[next_path_++]);
+    stream_ = std::make_unique<TextStream>(paths_[next_path_++], stop_);
     text_.clear();
     at_ = 0;
     line_ = 1;

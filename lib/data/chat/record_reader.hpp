@@ -36,7 +36,8 @@ class RecordReader {
     /// Maximum size of one record.
     static constexpr std::size_t max_record_bytes = std::size_t{64} << 20;
 
-    explicit RecordReader(std::vector<std::string> paths);
+    /// \param stop  called while a pipe is empty
+    explicit RecordReader(std::vector<std::string> paths, StopCheck stop = {});
     ~RecordReader();
     RecordReader(const RecordReader&) = delete;
     RecordReader& operator=(const RecordReader&) = delete;
@@ -58,6 +59,7 @@ class RecordReader {
     [[noreturn]] void refuse(const std::string& reason) const;
 
     std::vector<std::string> paths_;
+    StopCheck stop_;
     std::size_t next_path_ = 0;
     std::unique_ptr<TextStream> stream_;
     std::string text_;  ///< read and not yet taken, from at_ on

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ namespace ziggurat::data {
 namespace {
 
 constexpr std::size_t read_bytes = std::size_t{256} << 10;
+constexpr int ms_between_checks = 200;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason, const std::string& remedy) {
     throw Error{ErrorKind::deck, fmt::format("cannot read '{}' ({}). {}", printable(path), reason, remedy)};
@@ -39,11 +41,23 @@ FileHandle open_input(const std::string& path) {
 
 }  // namespace
 
-TextStream::TextStream(std::string path) : path_{std::move(path)}, file_{open_input(path_)} {}
+TextStream::TextStream(std::string path, StopCheck stop)
+    : path_{std::move(path)}, stop_{std::move(stop)}, file_{open_input(path_)} {}
 
 TextStream::~TextStream() = default;
 
+/// A read of an empty pipe continues after a signal, so it could not be stopped.
+void TextStream::wait_for_input() const {
+    pollfd input{.fd = file_.get(), .events = POLLIN, .revents = 0};
+    do {
+        check(stop_);
+    } while (::poll(&input, 1, ms_between_checks) == 0);
+}
+
 std::string TextStream::read_file() {
+    if (stop_) {
+        wait_for_input();
+    }
     std::string bytes(read_bytes, '\0');
     for (;;) {
         const auto count = ::read(file_.get(), bytes.data(), bytes.size());

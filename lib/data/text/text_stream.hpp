@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/file_handle.hpp"
+#include "base/stop_check.hpp"
 
 namespace ziggurat::data {
 
@@ -32,8 +33,10 @@ std::unique_ptr<Unpacker> make_zstd_unpacker();
 class TextStream {
   public:
     /// Opens a file, a pipe or a device, and waits for the first writer of a named pipe.
+    ///
+    /// \param stop  called while a pipe is empty, several times a second
     /// Errors: Error{deck} that names the path
-    explicit TextStream(std::string path);
+    explicit TextStream(std::string path, StopCheck stop = {});
     ~TextStream();
     TextStream(const TextStream&) = delete;
     TextStream& operator=(const TextStream&) = delete;
@@ -59,7 +62,10 @@ class TextStream {
     void choose_unpacker(const std::string& first);
     bool unpack_next(std::string& text);
 
+    void wait_for_input() const;
+
     std::string path_;
+    StopCheck stop_;
     FileHandle file_;
     std::unique_ptr<Unpacker> unpacker_;
     std::string ahead_;  ///< text that beginning() has read

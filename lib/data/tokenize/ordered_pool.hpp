@@ -1,6 +1,7 @@
 /// Threads that work on jobs and return their results in the order of submission.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/contract.hpp"
+#include "base/stop_check.hpp"
 
 namespace ziggurat::data {
 
@@ -54,12 +56,17 @@ class OrderedPool {
     }
 
     /// Waits for the oldest job and returns its result, or throws its error. \pre in_flight() > 0
-    Result next_result() {
+    ///
+    /// \param stop  called several times a second during the wait
+    Result next_result(const StopCheck& stop = {}) {
         ZG_EXPECTS(!order_.empty());
         const auto entry = std::move(order_.front());
         order_.pop_front();
         std::unique_lock lock{mutex_};
-        has_result_.wait(lock, [&] { return entry->problem || entry->result; });
+        const auto is_done = [&] { return entry->problem || entry->result; };
+        do {
+            check(stop);
+        } while (!has_result_.wait_for(lock, std::chrono::milliseconds{200}, is_done));
         if (entry->problem) {
             std::rethrow_exception(entry->problem);
         }

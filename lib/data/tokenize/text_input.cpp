@@ -141,8 +141,8 @@ bool can_be_read_again(const std::string& path) {
     return ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
-TextInput open_pipe(const std::string& path, InputKind kind) {
-    TextInput input{.path = path, .stamp = {}, .pipe = std::make_shared<TextStream>(path)};
+TextInput open_pipe(const std::string& path, InputKind kind, const StopCheck& stop) {
+    TextInput input{.path = path, .stamp = {}, .pipe = std::make_shared<TextStream>(path, stop)};
     const auto beginning = input.pipe->beginning(looked_at_bytes);
     if (beginning.empty()) {
         refuse(path, "an empty pipe", "Check the command that writes to it.");
@@ -152,7 +152,10 @@ TextInput open_pipe(const std::string& path, InputKind kind) {
     return input;
 }
 
-TextInput look_at_file(const std::string& path, InputKind kind, std::int64_t hashed_bytes) {
+TextInput look_at_file(const std::string& path,
+                       InputKind kind,
+                       std::int64_t hashed_bytes,
+                       const StopCheck& stop) {
     TextInput input{.path = path, .stamp = stamp_of(path).value_or(FileStamp{})};
     if (stamp_of(path) && input.stamp.bytes == 0) {
         input.has_lines = kind == InputKind::json_lines ||
@@ -161,7 +164,7 @@ TextInput look_at_file(const std::string& path, InputKind kind, std::int64_t has
     }
     const MappedFile file{path, key};
     input.stamp = file.stamp();
-    input.hash = sampled_hash(file.content(), hashed_bytes);
+    input.hash = sampled_hash(file.content(), hashed_bytes, stop);
     const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
     const auto found = recognise_file(text);
     input.is_packed = found && (found->kind == FileKind::gzip || found->kind == FileKind::zstd);
@@ -178,11 +181,13 @@ TextInput look_at_file(const std::string& path, InputKind kind, std::int64_t has
 
 }  // namespace
 
-std::vector<TextInput> text_inputs(const std::vector<std::string>& paths, InputKind kind) {
+std::vector<TextInput> text_inputs(const std::vector<std::string>& paths,
+                                   InputKind kind,
+                                   const StopCheck& stop) {
     std::vector<TextInput> inputs;
     for (const auto& path : paths) {
-        inputs.push_back(can_be_read_again(path) ? look_at_file(path, kind, bytes_to_hash(paths.size()))
-                                                 : open_pipe(path, kind));
+        inputs.push_back(can_be_read_again(path) ? look_at_file(path, kind, bytes_to_hash(paths.size()), stop)
+                                                 : open_pipe(path, kind, stop));
     }
     return inputs;
 }

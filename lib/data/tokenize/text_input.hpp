@@ -36,8 +36,10 @@ struct TextInput {
 /// files whose first lines are mostly JSON objects.
 ///
 /// Errors: Error{deck} that names an input that cannot be read, is not text, or is JSON without an object on
-///         each line
-std::vector<TextInput> text_inputs(const std::vector<std::string>& paths, InputKind kind);
+///         each line; Stopped
+std::vector<TextInput> text_inputs(const std::vector<std::string>& paths,
+                                   InputKind kind,
+                                   const StopCheck& stop = {});
 
 /// True if the text of the file at `path` is JSON lines, by the rule of text_inputs(). Rejects no file.
 bool are_json_lines(const std::string& path, std::string_view text);

@@ -83,9 +83,11 @@ std::uint64_t chained(std::uint64_t before, std::uint64_t batch) {
 /// Reads up to the record and checks that all texts before it have the recorded hash.
 void expect_same_beginning(DocumentReader& reader,
                            const JournalRecord& record,
-                           const TokenizeJournal& journal) {
+                           const TokenizeJournal& journal,
+                           const StopCheck& stop) {
     std::uint64_t hash = 0;
     while (reader.position() < record.next) {
+        check(stop);
         const auto batch = reader.next(record.next);
         if (!batch) {
             break;
@@ -112,7 +114,7 @@ class Tokenization {
           layout_{layout_for(job.format, tokenizer.vocab_size())},
           pool_{document_encoders(tokenizer, job.begin_token, layout_, job.lines, job.threads)} {
         if (is_to_be_read_again()) {
-            expect_same_beginning(reader_, record_, journal_);
+            expect_same_beginning(reader_, record_, journal_, job_.stop);
         }
         if (journal_.has_other_inputs()) {
             journal_.accept_inputs();
@@ -127,6 +129,11 @@ class Tokenization {
         } catch (const Error& error) {
             if (error.kind() == ErrorKind::deck) {
                 write_record();  // so that only the batch of a repaired line is repeated
+            }
+            throw;
+        } catch (const Stopped&) {
+            if (record_.next != InputPosition{}) {
+                write_record();
             }
             throw;
         }
@@ -169,7 +176,7 @@ class Tokenization {
         }
         recorded_ns_ = monotonic_ns();
         for (fill_pool(); pool_.in_flight() > 0; fill_pool()) {
-            auto encoded = pool_.next_result();
+            auto encoded = pool_.next_result(job_.stop);
             output_->append(encoded.packed, encoded.lengths, encoded.unknown);
             record_.next = encoded.next;
             record_.text_bytes += encoded.text_bytes;
@@ -203,7 +210,7 @@ class Tokenization {
 TokenizeResult tokenize_files(const TokenizeJob& job,
                               const TextTokenizer& tokenizer,
                               const TokenizeProgress& progress) {
-    const auto inputs = text_inputs(job.inputs, job.kind);
+    const auto inputs = text_inputs(job.inputs, job.kind, job.stop);
     const auto layout = layout_for(job.format, tokenizer.vocab_size());
     const auto journal_path = job.name + ".journal";
     if (::access(journal_path.c_str(), F_OK) != 0) {

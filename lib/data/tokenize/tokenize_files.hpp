@@ -24,6 +24,7 @@ struct TokenizeJob {
     std::uint64_t configuration = 0;               ///< configuration_hash() of the tokenizer
     int threads = 1;
     double seconds_between_records = 0.2;  ///< interval of journal records; 0: after each batch
+    StopCheck stop = {};
 };
 
 struct TokenizeResult {
@@ -45,7 +46,7 @@ using TokenizeProgress = std::function<void(std::int64_t done_bytes, std::int64_
 ///
 /// Errors: Error{deck} if the files exist, an input cannot be read, is invalid or changes during the job, or
 ///         the journal belongs to another job; Error{resource} if the disk fails, or another process writes
-///         the files
+///         the files; Stopped, after a journal record
 TokenizeResult tokenize_files(const TokenizeJob& job,
                               const TextTokenizer& tokenizer,
                               const TokenizeProgress& progress);

@@ -15,6 +15,7 @@ struct RunEnd {
     std::int64_t tokens = 0;
     double wall_s = 0;
     int exit_code = 0;
+    bool lacks_validation = false;  ///< all steps are done, but the validation after the last one was stopped
     /// Reason of the end. The training loop leaves it empty, except if validation losses ended the run.
     std::string reason = {};
     std::uint64_t weights_hash = 0;                            ///< of all master weights, to compare two runs

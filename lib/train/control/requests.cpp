@@ -41,6 +41,20 @@ Requests::Requests(StopSignals& signals,
     unreported_.reserve(2 * num_pending);
 }
 
+void Requests::poll(bool has_unsaved_steps) {
+    if (own_level_ > 0) {
+        return;
+    }
+    const bool is_file_there = files_ && files_->is_present(ControlFile::stop);
+    const bool is_time_over = limit_ && (has_unsaved_steps ? limit_->is_near() : limit_->seconds_left() <= 0);
+    if (is_file_there || is_time_over) {
+        own_level_ = StopSignals::after_step;
+        if (cause_ == StopCause::none && signals_.requested() == 0) {
+            cause_ = is_file_there ? StopCause::touch_file : StopCause::time_limit;
+        }
+    }
+}
+
 void Requests::put_into(StepRequests& step_requests) {
     if (signals_.take_checkpoint_request()) {
         ask(pending_.front(), "received SIGUSR2");
@@ -52,13 +66,7 @@ void Requests::put_into(StepRequests& step_requests) {
             }
         }
     }
-    const bool is_file_there = files_ && files_->is_present(ControlFile::stop);
-    if (own_level_ == 0 && (is_file_there || (limit_ && limit_->is_near()))) {
-        own_level_ = StopSignals::after_step;
-        if (cause_ == StopCause::none && signals_.requested() == 0) {
-            cause_ = is_file_there ? StopCause::touch_file : StopCause::time_limit;
-        }
-    }
+    poll(true);
     for (const auto& request : pending_) {
         if (request.is_pending) {
             step_requests[request.step_request] = 1;
@@ -180,7 +188,8 @@ std::string Requests::killed_text(const TrainingPosition& now, const LauncherGra
 
 std::string Requests::stop_text(const TrainingPosition& now) const {
     const auto launcher = launcher_end();
-    if (auto killed = launcher && abilities_.saves ? killed_text(now, *launcher) : ""; !killed.empty()) {
+    const bool saves = abilities_.saves && !now.is_starting;
+    if (auto killed = launcher && saves ? killed_text(now, *launcher) : ""; !killed.empty()) {
         return killed;
     }
     const bool has_limit = limit_ && limit_->seconds_left() > 0;
@@ -190,15 +199,21 @@ std::string Requests::stop_text(const TrainingPosition& now) const {
     // The second stop request came by a signal, even if the first one did not.
     const bool is_signal =
         signals_.signal() != 0 && (cause_ == StopCause::signal || last_reported_ > StopSignals::after_step);
-    const std::string who = is_signal ? "received " + signal_name(signals_.signal()) + left
-                            : cause_ == StopCause::touch_file
-                                ? fmt::format("found {}", name_of(ControlFile::stop))
-                            : cause_ == StopCause::time_limit
-                                ? fmt::format("{} is {} away, a step{} may take {}", limit_->source(),
-                                              format_duration(limit_->seconds_left()),
-                                              abilities_.saves ? " and a checkpoint" : "",
-                                              format_duration(limit_->margin_seconds() / 2))
-                                : "another rank was asked to stop";
+    const std::string who =
+        is_signal                         ? "received " + signal_name(signals_.signal()) + left
+        : cause_ == StopCause::touch_file ? fmt::format("found {}", name_of(ControlFile::stop))
+        : cause_ == StopCause::time_limit && limit_->seconds_left() <= 0 ? limit_->source() + " is reached"
+        : cause_ == StopCause::time_limit
+            ? fmt::format("{} is {} away, a step{} may take {}", limit_->source(),
+                          format_duration(limit_->seconds_left()),
+                          abilities_.saves ? " and a checkpoint" : "",
+                          format_duration(limit_->margin_seconds() / 2))
+            : "another rank was asked to stop";
+    if (now.is_starting) {
+        return fmt::format(
+            "{}: stops before step {}, exits {}{}", who, now.steps_done + 1, exit_code_run_again,
+            launcher ? fmt::format(" ({} exits {})", launcher->name, launcher->exit_code) : "");
+    }
     const std::string then = fmt::format(
         "{} exits {}{}", abilities_.saves ? "saves, then" : "saves nothing (checkpoint.every: none),",
         exit_code_of_stop(abilities_.saves),

@@ -30,6 +30,7 @@ int exit_code_of_stop(bool saves);
 struct TrainingPosition {
     std::int64_t steps_done = 0;
     bool is_in_step = true;        ///< the next step is running, or can no longer be prevented
+    bool is_starting = false;      ///< no step of this process has begun, so a stop saves no checkpoint
     double step_seconds = 0;       ///< time of one step; 0: unknown
     std::int64_t saved_step = -1;  ///< step of the newest complete checkpoint; -1: no checkpoint
 };
@@ -65,6 +66,12 @@ class Requests {
              const RunCapabilities& abilities,
              FindEnd find_end = find_launcher_end);
 
+    /// Reads requests to stop this rank from touch files and the time limit.
+    ///
+    /// Call during work between steps, then read requested().
+    ///
+    /// \param has_unsaved_steps  false: no checkpoint follows, so the time is used up to its end
+    void poll(bool has_unsaved_steps);
     /// Adds the requests to this rank. Call between ops, so that the end of a step includes late requests.
     void put_into(StepRequests& step_requests);
     /// Handles the requests of all ranks, `agreed`, at the end of a step.

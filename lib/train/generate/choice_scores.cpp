@@ -106,12 +106,13 @@ class Scorer {
 
 }  // namespace
 
-std::vector<double> score_rows(const data::ChoiceRows& rows,
-                               const spec::RunSpec& spec,
-                               const comm::Context& world,
-                               const schedule::ModelLayout& model,
-                               Assembly& assembly,
-                               Progress* progress) {
+std::optional<std::vector<double>> score_rows(const data::ChoiceRows& rows,
+                                              const spec::RunSpec& spec,
+                                              const comm::Context& world,
+                                              const schedule::ModelLayout& model,
+                                              Assembly& assembly,
+                                              Progress* progress,
+                                              const std::function<bool()>& stops) {
     Scorer scorer{rows, spec, assembly};
     const auto waves = scorer.waves();
     const auto ranks = static_cast<std::size_t>(spec.parallel.data);
@@ -123,6 +124,9 @@ std::vector<double> score_rows(const data::ChoiceRows& rows,
         progress->begin("evaluates", "tokens", tokens);
     }
     for (std::size_t first = 0; first < waves.size(); first += ranks) {
+        if (stops && stops()) {
+            return std::nullopt;
+        }
         const auto round = waves.subspan(first, std::min(ranks, waves.size() - first));
         std::int64_t prompt_passes = 0, logit_passes = 0, tokens = 0;
         for (const auto& wave : round) {

@@ -50,7 +50,8 @@ void set_missing_values(const spec::RunSpec& spec, const Resumed& resumed, Assem
 std::string load_reference_weights(const spec::RunSpec& spec,
                                    const comm::Context& world,
                                    Assembly& assembly,
-                                   Reporter& reporter) {
+                                   Reporter& reporter,
+                                   const StopCheck& stop) {
     const auto& objective = spec.train.objective;
     spec::RunSpec reference = spec;
     if (objective.reference == spec::ReferenceKind::path) {
@@ -59,7 +60,8 @@ std::string load_reference_weights(const spec::RunSpec& spec,
     }
     const auto load = [&] {
         try {
-            return begin_from_scratch(reference, "", world, assembly.state(), reporter, "the reference has");
+            return begin_from_scratch(reference, "", world, assembly.state(), reporter, "the reference has",
+                                      stop);
         } catch (const Error& error) {
             throw Error{error.kind(),
                         fmt::format("{} The weights of the reference (train.objective.reference) are needed, "

@@ -20,11 +20,12 @@ bool has_reference_weights(const spec::RunSpec& spec, const Resumed& resumed);
 /// Returns the checkpoint that they come from; empty if they come from a Hugging Face model, or are random.
 ///
 /// Collective: over `world`
-/// Errors:     those of begin_from_scratch()
+/// Errors:     those of begin_from_scratch(), also Stopped
 std::string load_reference_weights(const spec::RunSpec& spec,
                                    const comm::Context& world,
                                    Assembly& assembly,
-                                   Reporter& reporter);
+                                   Reporter& reporter,
+                                   const StopCheck& stop = {});
 
 /// Sets the initial values that `resumed` lacks: those of all tensors, or of adapters.
 ///

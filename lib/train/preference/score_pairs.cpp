@@ -24,9 +24,10 @@ void put_scores(const data::Batch& batch, const PairLosses& losses, std::span<st
 
 }  // namespace
 
-void score_pairs(const ScoredRun& run,
+bool score_pairs(const ScoredRun& run,
                  const std::vector<data::Window>& windows,
                  const std::function<bool()>& stops,
+                 const std::function<void(std::span<const std::int64_t> pairs)>& has_scored,
                  Progress& progress,
                  ReferenceScores& scores) {
     run.assembly.train_executor().finish();  // parameters may still be in transfer to other ranks
@@ -37,13 +38,12 @@ void score_pairs(const ScoredRun& run,
         numbers.insert(numbers.end(), pairs.begin(), pairs.end());
         begins.push_back(numbers.size());
     }
-    // Bits of the log-probabilities, 0 unless this rank has computed them.
-    std::vector<std::int64_t> words(2 * numbers.size());
     const auto samples = run.corpus.of_windows(windows);
     const auto all = samples.num_samples();
     const auto rows = run.spec.train.micro_batch;
     RankBatch batch{run.spec, {run.model.sequence_group, run.model.turned_group, run.model.positions}};
     PairLosses losses{run.spec, run.world, run.model};
+    std::vector<std::int64_t> words;  // bits of log-probabilities, 0 unless this rank has computed them
     std::int64_t done = 0;
     while (done < all && !stops()) {
         batch.fill(samples, done, rows, run.assembly.evaluate_slot());
@@ -51,19 +51,25 @@ void score_pairs(const ScoredRun& run,
         if (run.model.stage == run.model.head_stage) {
             losses.gather(run.assembly.evaluate_slot().losses);
         }
+        const auto next = std::min(done + rows * run.spec.parallel.sequence_groups(), all);
+        const auto scored = std::span{numbers}.subspan(begins[done], begins[next] - begins[done]);
+        words.assign(2 * scored.size(), 0);
         if (run.model.counts_losses()) {
             const auto first = std::min(done + run.model.turned_group * rows, all);
-            put_scores(batch.of_targets(), losses, std::span{words}.subspan(2 * begins[first]));
+            put_scores(batch.of_targets(), losses,
+                       std::span{words}.subspan(2 * (begins[first] - begins[done])));
         }
-        done = std::min(done + rows * run.spec.parallel.sequence_groups(), all);
+        comm::all_reduce_sum(run.world, words);
+        for (std::size_t p = 0; p < scored.size(); ++p) {
+            scores.set(scored[p],
+                       {std::bit_cast<double>(words[2 * p]), std::bit_cast<double>(words[2 * p + 1])});
+        }
+        has_scored(scored);
+        done = next;
         progress.is_at(done, all);
     }
     run.assembly.evaluator().finish();
-    comm::all_reduce_sum(run.world, words);
-    for (std::size_t p = 0; p < begins[done]; ++p) {
-        scores.set(numbers[p],
-                   {std::bit_cast<double>(words[2 * p]), std::bit_cast<double>(words[2 * p + 1])});
-    }
+    return done == all;
 }
 
 }  // namespace ziggurat::train

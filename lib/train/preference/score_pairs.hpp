@@ -1,7 +1,9 @@
 /// Scores of pairs of answers by the weights that an assembly holds.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -12,13 +14,16 @@ namespace ziggurat::train {
 
 /// Evaluates the windows and sets the log-probabilities of their pairs on all ranks.
 ///
-/// Ends early if `stops` returns true on all ranks before a forward pass; then the others are not set.
+/// Returns false, early, if `stops` returns true on all ranks before a forward pass; then the others are not
+/// set.
 ///
+/// \param has_scored  called on all ranks after each pass with the pairs whose scores are set
 /// Numerics:   the sums of one rank, so they have the same bits on all layouts in which losses have
 /// Collective: over `run.world`
-void score_pairs(const ScoredRun& run,
+bool score_pairs(const ScoredRun& run,
                  const std::vector<data::Window>& windows,
                  const std::function<bool()>& stops,
+                 const std::function<void(std::span<const std::int64_t> pairs)>& has_scored,
                  Progress& progress,
                  ReferenceScores& scores);
 

@@ -416,16 +416,15 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     }
     progress_.end();
     const bool is_early = !facts.reason.empty();
-    const bool is_finished = facts.step >= end_step_ || is_early;
+    const bool has_all = facts.step >= end_step_ && !facts.lacks_validation;
+    const bool is_finished = has_all || is_early;
     const bool is_unsaved = facts.exit_code == static_cast<int>(ErrorKind::resource);
     const auto stopped_reason = is_early ? "finished early: " + facts.reason : requests.reason();
-    if (facts.step < end_step_) {
+    if (!has_all) {
         files_->metrics.stop(stopped_reason, facts.step);
     }
     auto reported = facts;
-    reported.reason = is_unsaved                ? "not saved: " + unsaved_reason_
-                      : facts.step >= end_step_ ? "finished"
-                                                : stopped_reason;
+    reported.reason = is_unsaved ? "not saved: " + unsaved_reason_ : has_all ? "finished" : stopped_reason;
     if (const double peak = files_->metrics.peak_flops_rank();
         context_.keep_peak && peak > context_.peak.flops_of_rank) {
         context_.keep_peak(peak);
@@ -455,11 +454,14 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
             fmt::format("finished early, after step {} of {}: {}", facts.step, end_step_, facts.reason));
     }
     console_.print(
-        is_finished ? fmt::format("finished: {} steps, {}{}{}", facts.step, directory_->path(), unsaved,
-                                  launcher ? "; exit code 0" + by_launcher : "")
-                    : fmt::format("stopped after step {} of {} on request{}; exit code {}{}{}", facts.step,
-                                  end_step_, unsaved, facts.exit_code, by_launcher,
-                                  spec_.checkpoint.every ? ". Run the same command again to resume." : ""));
+        is_finished
+            ? fmt::format("finished: {} steps, {}{}{}", facts.step, directory_->path(), unsaved,
+                          launcher ? "; exit code 0" + by_launcher : "")
+            : fmt::format(
+                  "stopped after step {} of {}{} on request{}; exit code {}{}{}", facts.step, end_step_,
+                  facts.lacks_validation ? ", in the last validation," : "", unsaved, facts.exit_code,
+                  by_launcher,
+                  facts.exit_code == exit_code_run_again ? ". Run the same command again to resume." : ""));
 }
 
 }  // namespace ziggurat::train

@@ -44,6 +44,8 @@ Decision decide_on_first(const comm::Context& world, const std::function<Decisio
             with_display_path = {{"path", made.path}, {"is_own", made.is_own}, {"manifest", made.manifest}};
         } catch (const Error& error) {
             with_display_path = {{"code", error.exit_code()}, {"problem", error.what()}};
+        } catch (const Stopped& stopped) {
+            with_display_path = {{"stopped", stopped.what()}};
         } catch (const std::exception& error) {
             with_display_path = {{"code", static_cast<int>(ErrorKind::resource)}, {"problem", error.what()}};
         }
@@ -51,6 +53,9 @@ Decision decide_on_first(const comm::Context& world, const std::function<Decisio
     constexpr auto replace = json::error_handler_t::replace;  // paths may be any bytes
     const auto received =
         json::parse(comm::broadcast(world, with_display_path.dump(-1, ' ', false, replace)));
+    if (received.contains("stopped")) {
+        throw Stopped{received["stopped"].get<std::string>(), true};
+    }
     if (received.contains("code")) {
         throw Error{static_cast<ErrorKind>(received["code"].get<int>()),
                     received["problem"].get<std::string>()};
@@ -82,9 +87,12 @@ std::string resumed_line(const spec::RunSpec& spec,
                        format_duration(seconds), rate);
 }
 
-/// Shows the progress of this rank's reads.
-void show_bytes(checkpoint::CheckpointReader& reader, Progress& progress) {
-    reader.set_progress_callback([&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+/// Returns a callback that shows the progress of this rank's reads and ends them if they are stopped.
+auto shown_bytes(Progress& progress, const StopCheck& stop) {
+    return [&progress, stop](std::int64_t done, std::int64_t all) {
+        check(stop);
+        progress.is_at(done, all);
+    };
 }
 
 /// Loads the weights of a run that starts from scratch from a Hugging Face model.
@@ -92,7 +100,8 @@ void begin_with_published_weights(const StartRequest& intent,
                                   const comm::Context& world,
                                   const StateView& state,
                                   Reporter& reporter,
-                                  std::string_view first) {
+                                  std::string_view first,
+                                  const StopCheck& stop) {
     const auto begin_ns = monotonic_ns();
     const auto& model = intent.spec.model;
     decide_on_first(world, [&]() -> Decision {
@@ -101,8 +110,7 @@ void begin_with_published_weights(const StartRequest& intent,
         return {};
     });
     auto& progress = reporter.busy("loads weights", "bytes");
-    const auto bytes_read = load_published_weights(
-        world, state, model, [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    const auto bytes_read = load_published_weights(world, state, model, shown_bytes(progress, stop));
     reporter.print_line(fmt::format("{} the weights of {}; read {} in {}", first, printable(model.init_path),
                                     format_bytes(bytes_read),
                                     format_duration(seconds_between(begin_ns, monotonic_ns()))));
@@ -151,7 +159,8 @@ TakenWeights begin_with_weights(const StartRequest& intent,
                                 const comm::Context& world,
                                 const StateView& state,
                                 Reporter& reporter,
-                                std::string_view first) {
+                                std::string_view first,
+                                const StopCheck& stop) {
     const auto begin_ns = monotonic_ns();
     checkpoint::CheckpointSelector choice{
         intent.spec.model.init_path, checkpoint::ReadCheck::hashes,
@@ -166,7 +175,7 @@ TakenWeights begin_with_weights(const StartRequest& intent,
         });
         auto elsewhere = open_elsewhere(world, decision);
         checkpoint::CheckpointReader& reader = elsewhere ? *elsewhere : *chosen;
-        show_bytes(reader, reporter.busy("loads weights", "bytes"));
+        reader.set_progress_callback(shown_bytes(reporter.busy("loads weights", "bytes"), stop));
         try {
             const auto bytes_read = load_weights(world, state, reader);
             reporter.print_line(fmt::format("{} the weights of {}, of step {}; read {} in {}", first,
@@ -189,15 +198,16 @@ Resumed begin_from_scratch(const spec::RunSpec& spec,
                            const comm::Context& world,
                            const StateView& state,
                            Reporter& reporter,
-                           std::string_view first) {
+                           std::string_view first,
+                           const StopCheck& stop) {
     const TrainingData no_data;
     const StartRequest intent{spec, deck, no_data};
     Resumed from_scratch;
     if (spec.model.is_init_published) {
-        begin_with_published_weights(intent, world, state, reporter, first);
+        begin_with_published_weights(intent, world, state, reporter, first, stop);
         from_scratch.lacks_adapters = spec.model.lora.is_on();
     } else if (!spec.model.init_path.empty()) {
-        auto taken = begin_with_weights(intent, world, state, reporter, first);
+        auto taken = begin_with_weights(intent, world, state, reporter, first, stop);
         from_scratch.lacks_adapters = spec.model.lora.is_on() && !has_adapters(taken.manifest);
         from_scratch.weights_from = std::move(taken.path);
         from_scratch.has_weights_of_base = keeps_base(taken.manifest);
@@ -209,9 +219,10 @@ void load_again(const spec::RunSpec& spec,
                 const Resumed& resumed,
                 const comm::Context& world,
                 const StateView& state,
-                Reporter& reporter) {
+                Reporter& reporter,
+                const StopCheck& stop) {
     if (resumed.is_from_scratch()) {
-        begin_from_scratch(spec, "", world, state, reporter, "begins again with");
+        begin_from_scratch(spec, "", world, state, reporter, "begins again with", stop);
         return;
     }
     std::optional<checkpoint::CheckpointReader> chosen;  // on rank 0
@@ -221,7 +232,7 @@ void load_again(const spec::RunSpec& spec,
     });
     auto elsewhere = open_elsewhere(world, decision);
     checkpoint::CheckpointReader& reader = elsewhere ? *elsewhere : *chosen;
-    show_bytes(reader, reporter.busy("loads the checkpoint again", "bytes"));
+    reader.set_progress_callback(shown_bytes(reporter.busy("loads the checkpoint again", "bytes"), stop));
     load_state(world, state, reader);
 }
 
@@ -230,7 +241,8 @@ Resumed resume(const spec::RunSpec& spec,
                const comm::Context& world,
                const StateView& state,
                Reporter& reporter,
-               const TrainingData& data) {
+               const TrainingData& data,
+               const StopCheck& stop) {
     const StartRequest intent{spec, deck, data};
     std::optional<ResumeChoice> choice;                  // on rank 0
     std::optional<checkpoint::CheckpointReader> chosen;  // on rank 0, with its files open
@@ -252,12 +264,12 @@ Resumed resume(const spec::RunSpec& spec,
             return {chosen->path(), choice->is_own(), to_text(checked.manifest)};
         });
         if (decision.path.empty()) {
-            return begin_from_scratch(spec, deck, world, state, reporter);
+            return begin_from_scratch(spec, deck, world, state, reporter, "begins with", stop);
         }
         const auto begin_ns = monotonic_ns();
         auto elsewhere = open_elsewhere(world, decision);
         checkpoint::CheckpointReader& reader = elsewhere ? *elsewhere : *chosen;
-        show_bytes(reader, reporter.busy("loads the checkpoint", "bytes"));
+        reader.set_progress_callback(shown_bytes(reporter.busy("loads the checkpoint", "bytes"), stop));
         try {
             const auto bytes_read = load_state(world, state, reader);
             Resumed resumed{.path = decision.path,

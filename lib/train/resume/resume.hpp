@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/stop_check.hpp"
 #include "checkpoint/manifest.hpp"
 #include "comm/context.hpp"
 #include "spec/run_spec.hpp"
@@ -36,6 +37,7 @@ struct Resumed {
 /// Random weights are left to the caller (Assembly::set_initial_values).
 ///
 /// \param first  first words of the message about the weights, such as `begins with`
+/// \param stop   called for each block that is read
 /// Collective: over `world`
 /// Errors:     those of resume()
 Resumed begin_from_scratch(const spec::RunSpec& spec,
@@ -43,7 +45,8 @@ Resumed begin_from_scratch(const spec::RunSpec& spec,
                            const comm::Context& world,
                            const StateView& state,
                            Reporter& reporter,
-                           std::string_view first = "begins with");
+                           std::string_view first = "begins with",
+                           const StopCheck& stop = {});
 
 /// Loads the state again that resume() has returned, after other weights were loaded into it.
 ///
@@ -53,7 +56,8 @@ void load_again(const spec::RunSpec& spec,
                 const Resumed& resumed,
                 const comm::Context& world,
                 const StateView& state,
-                Reporter& reporter);
+                Reporter& reporter,
+                const StopCheck& stop = {});
 
 /// Selects the checkpoint that run.resume specifies, and loads it.
 ///
@@ -64,15 +68,17 @@ void load_again(const spec::RunSpec& spec,
 /// \param deck  the effective deck; empty: it is not compared with the checkpoint's deck
 /// \param data  on rank 0: the training data; its files must come from for_manifest(). An unknown order is
 ///              not compared with the order of the checkpoint
+/// \param stop  called for each block that is read
 /// Collective: over `world`
 /// Errors:     on all ranks: Error{checkpoint} if a checkpoint is needed and none can be used;
 ///             Error{deck} if the deck specifies another model, or if training files have changed;
-///             Error{resource} if a disk fails
+///             Error{resource} if a disk fails; Stopped
 Resumed resume(const spec::RunSpec& spec,
                const std::string& deck,
                const comm::Context& world,
                const StateView& state,
                Reporter& reporter,
-               const TrainingData& data = {});
+               const TrainingData& data = {},
+               const StopCheck& stop = {});
 
 }  // namespace ziggurat::train

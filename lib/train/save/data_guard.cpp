@@ -17,6 +17,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
 #include "comm/control.hpp"
+#include "comm/throw_on_all_ranks.hpp"
 #include "train/report/reporter.hpp"
 
 namespace ziggurat::train {
@@ -59,14 +60,16 @@ std::string size_text(std::int64_t bytes) {
     return bytes < 0 ? std::string{"missing"} : format_grouped(bytes) + " bytes";
 }
 
-/// Errors: on all ranks, the error of the first rank that has one, as Error{deck}
+/// Errors: on all ranks, the error of the first rank that has one, as Error{deck}; Stopped
 void on_every_rank(const comm::Context& world, const std::function<void()>& open) {
     std::string problem;
-    try {
-        open();
-    } catch (const Error& error) {
-        problem = error.what();
-    }
+    comm::stop_on_all_ranks(world, [&] {
+        try {
+            open();
+        } catch (const Error& error) {
+            problem = error.what();
+        }
+    });
     problem = comm::first_text(world, problem);
     if (!problem.empty()) {
         throw Error{ErrorKind::deck, problem};
@@ -81,9 +84,12 @@ std::string name_of(const DataOfNode& node) {
 
 data::Corpus open_corpus(const spec::RunSpec& spec,
                          const comm::Context& world,
-                         const data::OpenSource& open) {
+                         const data::OpenSource& open,
+                         const StopCheck& stop) {
     std::optional<data::Corpus> corpus;
-    on_every_rank(world, [&] { corpus.emplace(spec.data, spec.model.vocab, spec.run.seed, open); });
+    on_every_rank(world, [&] {
+        corpus.emplace(spec.data, spec.model.vocab, spec.run.seed, open, data::Rest::left_out, stop);
+    });
     return std::move(*corpus);
 }
 
@@ -151,13 +157,16 @@ std::string describe_different_data(const std::vector<DataOfNode>& nodes) {
 DataGuard::DataGuard(const data::Corpus& corpus,
                      const comm::NodeTopology& nodes,
                      const comm::Context& world,
-                     Reporter& reporter)
+                     Reporter& reporter,
+                     const StopCheck& stop)
     : reporter_{reporter}, is_reporting_{world.rank() == 0}, next_look_ns_{monotonic_ns() + look_every_ns} {
     const bool is_first = nodes.rank_in_node == 0;
-    if (is_first) {
-        files_ = data::fingerprints(corpus.files());
-        watch_.emplace(corpus.files(), files_);
-    }
+    comm::stop_on_all_ranks(world, [&] {
+        if (is_first) {
+            files_ = data::fingerprints(corpus.files(), stop);
+            watch_.emplace(corpus.files(), files_);
+        }
+    });
     const auto digest = digest_of(files_);
     const bool differs = comm::broadcast(world, digest) != digest && is_first;
     std::array<std::int64_t, 1> different{differs ? 1 : 0};

@@ -22,10 +22,12 @@ class Reporter;
 ///
 /// \param open  opens each source
 /// Collective: over `world`
-/// Errors:     on all ranks: the Error{deck} of the first rank that cannot read the data
+/// Errors:     on all ranks: the Error{deck} of the first rank that cannot read the data; Stopped, if any rank
+///             was stopped
 data::Corpus open_corpus(const spec::RunSpec& spec,
                          const comm::Context& world,
-                         const data::OpenSource& open = data::open_source);
+                         const data::OpenSource& open = data::open_source,
+                         const StopCheck& stop = {});
 
 /// Opens the tokenizer of validate.sample; returns nullptr without one.
 ///
@@ -53,11 +55,12 @@ class DataGuard {
     /// \param corpus    outlives this object
     /// \param reporter  outlives this object; prints the warnings of rank 0
     /// Collective: over `world`
-    /// Errors:     Error{deck} on all ranks; it names the files and nodes that differ
+    /// Errors:     Error{deck} on all ranks; it names the files and nodes that differ; Stopped on all ranks
     DataGuard(const data::Corpus& corpus,
               const comm::NodeTopology& nodes,
               const comm::Context& world,
-              Reporter& reporter);
+              Reporter& reporter,
+              const StopCheck& stop = {});
 
     /// Returns the fingerprints on the first rank of each node; empty on other ranks.
     const std::vector<data::FileFingerprint>& files() const noexcept { return files_; }

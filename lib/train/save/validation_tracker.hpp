@@ -41,6 +41,11 @@ class ValidationTracker {
     /// Returns the steps whose checkpoints are kept: the best of each validated data.
     std::vector<std::int64_t> best() const { return record_.best(checkpoint_.keep_best); }
 
+    /// Returns true if the record has the validation after `step`.
+    bool has(std::int64_t step) const {
+        return !record_.entries().empty() && record_.entries().back().step == step;
+    }
+
     /// Returns the reason why the losses so far end the run; empty if it continues.
     std::string stop_reason() const;
 

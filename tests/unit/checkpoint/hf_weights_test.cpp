@@ -8,10 +8,12 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "base/stop_check.hpp"
 #include "checkpoint/hf/config_text.hpp"
 #include "checkpoint/hf/export_model.hpp"
 #include "checkpoint/hf/file_types.hpp"
 #include "checkpoint/hf/import_model.hpp"
+#include "checkpoint/hf/model_files.hpp"
 #include "checkpoint/hf/safetensors_writer.hpp"
 #include "checkpoint/hf/weight_map.hpp"
 #include "deck/files/hf_config.hpp"
@@ -346,6 +348,31 @@ TEST(HfWeights, TakesOlderFiles) {
     writer.append(zeros);
     writer.finish();
     EXPECT_EQ(problem_with(folder.path(), model), "");
+}
+
+TEST(ImportAndExport, CanBeRepeatedAfterAStop) {
+    const ScratchFolder folder;
+    const auto model = model_of("gpt2");
+    write_model(folder.path(), model, "F32");
+    const auto stops = [](std::int64_t done, std::int64_t all) {
+        if (done < all) {
+            throw Stopped{"stopped"};
+        }
+    };
+    const auto root = folder.path() + "/ckpt";
+    HfWeights weights{folder.path(), model};
+    EXPECT_THROW(import_model(weights, root, "deck_version: 1\n", "test", stops), Stopped);
+    EXPECT_TRUE(std::filesystem::is_empty(root)) << "no incomplete checkpoint";
+    CheckpointReader reader{import_model(weights, root, "deck_version: 1\n", "test").path};
+    EXPECT_TRUE(reader.verify().empty());
+
+    const auto target = folder.path() + "/model";
+    EXPECT_THROW(export_model(reader, model, target, spec::DType::f32, usual_file_bytes, "{}", stops),
+                 Stopped);
+    EXPECT_FALSE(std::filesystem::exists(target + "/" + single_file_name)) << "it would look complete";
+    remove_begun_model(target);
+    EXPECT_TRUE(std::filesystem::is_empty(target));
+    EXPECT_EQ(export_model(reader, model, target, spec::DType::f32).files, 1);
 }
 
 TEST(ExportModel, LeavesWhatIsThere) {

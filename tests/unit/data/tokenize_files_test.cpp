@@ -60,6 +60,38 @@ class TokenizeFiles : public ::testing::Test {
     double seconds_between_records_ = 0.2;
 };
 
+TEST_F(TokenizeFiles, ContinueWhereTheyWereStopped) {
+    run("whole", 2);
+    int checks_left = 0;
+    const auto stop = [&] {
+        if (checks_left-- == 0) {
+            throw Stopped{"stopped"};
+        }
+    };
+    int stops = 0;
+    std::int64_t earlier = -1;
+    for (bool is_done = false; !is_done; ++stops) {
+        ASSERT_LT(stops, 100);
+        checks_left = stops + 8;  // those of each start, and then some batches
+        try {
+            const auto made = tokenize_files({.inputs = inputs_,
+                                              .name = folder_ / "stopped",
+                                              .format = format_,
+                                              .threads = 1,
+                                              .seconds_between_records = 1e9,
+                                              .stop = stop},
+                                             *make_byte_tokenizer(), [](std::int64_t, std::int64_t) {});
+            earlier = made.earlier_bytes;
+            is_done = true;
+        } catch (const Stopped&) {
+            EXPECT_FALSE(std::filesystem::exists(folder_ / "stopped.bin")) << "it would look complete";
+        }
+    }
+    EXPECT_GT(stops, 1);
+    EXPECT_GT(earlier, 0) << "the texts before a stop are not encoded again";
+    EXPECT_EQ(bytes_of("stopped"), bytes_of("whole"));
+}
+
 TEST_F(TokenizeFiles, KeepDocumentsInTheirOrderWithAnyNumberOfThreads) {
     const auto made = run("one", 1);
     EXPECT_EQ(4 + 40'000, made.written.documents);

@@ -245,6 +245,35 @@ TEST(Requests, StopBeforeTheTimeLimit) {
     EXPECT_EQ(rank.printed(), "");
 }
 
+TEST(Requests, UseAllOfTheTimeBeforeTheFirstStep) {
+    constexpr std::int64_t minute = 60'000'000'000;
+    {
+        Rank rank{everything, "", TimeLimit{monotonic_ns() + minute, "run.time_limit", 40}};
+        rank.requests.poll(false);
+        EXPECT_EQ(rank.requests.requested(), 0) << "no checkpoint follows";
+        rank.requests.poll(true);
+        EXPECT_EQ(rank.requests.requested(), 1) << "the time does not suffice for a checkpoint";
+    }
+    Rank over{everything, "", TimeLimit{monotonic_ns(), "run.time_limit", 40}};
+    over.requests.poll(false);
+    EXPECT_EQ(over.requests.requested(), 1);
+    EXPECT_EQ(over.requests.next_message({.steps_done = 4, .is_in_step = false, .is_starting = true})->text,
+              "run.time_limit is reached: stops before step 5, exits 75");
+}
+
+TEST(Requests, PollFindsAFile) {
+    const test::ScratchFolder folder;
+    Rank rank{everything, folder.path()};
+    std::ofstream{folder.file("STOP")};
+    for (int i = 0; i < 1000 && rank.requests.requested() == 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+        rank.requests.poll(false);
+    }
+    EXPECT_EQ(rank.requests.requested(), 1);
+    EXPECT_EQ(rank.requests.next_message({.is_in_step = false, .is_starting = true})->text,
+              "found STOP: stops before step 1, exits 75");
+}
+
 TEST(Requests, SayHowMuchTimeASignalLeaves) {
     constexpr std::int64_t minute = 60'000'000'000;
     Rank rank{everything, "", TimeLimit{monotonic_ns() + 5 * minute + minute / 2, "run.time_limit", 0}};
