@@ -75,10 +75,11 @@ std::string name_of_samples(const spec::Data& data,
                             const std::string& path,
                             const std::string& deck_key,
                             const std::string& tokenizer_hash,
-                            spec::LossOn loss_on) {
+                            spec::LossOn loss_on,
+                            const StopCheck& stop) {
     const MappedFile records{path, deck_key};
     ContentKey key{"samples of records", encoding_version};
-    key.add("records", hash_text(XXH3_64bits(records.content().data(), records.content().size())));
+    key.add("records", hash_text(whole_hash(records.content(), stop)));
     key.add("tokenizer", tokenizer_hash).add("loss_on", loss_on);
     key.add("format of conversations", SampleFileHeader::conversations_version);
     key.add("format of pairs", SampleFileHeader::pairs_version);
