@@ -13,8 +13,8 @@ namespace ziggurat::deck {
 /// Resets automatic choices in `root`, the tree of the record `text`, so that they are made again.
 ///
 /// Always resets run.time_limit, because its job has ended, and the threads and budgets of memory that follow
-/// from the node, because the run may continue on another one. If parallel.data was auto for another number of
-/// ranks, resets everything that was auto, and all defaults that became numbers. Values set by decks or
+/// from the node, because the run may continue on another one. If parallel.data was auto for another number
+/// of ranks, resets everything that was auto, and all defaults that became numbers. Values set by decks or
 /// command lines are kept. Returns true, after a note, if the number of ranks differs.
 ///
 /// \param ranks  number of ranks that resume; 0: the recorded number

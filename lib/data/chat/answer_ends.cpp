@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "data/chat/chat_encoder.hpp"
+#include "data/chat/open_chat.hpp"
 #include "data/chat/sample_file.hpp"
 #include "data/chat/template_process.hpp"
 #include "data/mapped_file.hpp"
@@ -84,20 +85,6 @@ EndCounts count_ends_in(const SampleFile& file, const TextTokenizer& tokenizer) 
     return ends;
 }
 
-/// Adds the ends in the sample files of a source.
-///
-/// Errors: those of expand_paths() and SampleFile
-void add_ends_of(const spec::Source& source, const TextTokenizer& tokenizer, EndCounts& ends) {
-    const std::string key = "data.train";
-    for (const auto& path : expand_paths(source.path, key)) {
-        if (is_sample_file(MappedFile{path, key}.content())) {
-            for (const auto& [token, count] : count_ends_in(SampleFile{path, key}, tokenizer)) {
-                ends[token] += count;
-            }
-        }
-    }
-}
-
 fs::path folder_of(const std::string& tokenizer) {
     std::error_code problem;
     const fs::path path{tokenizer};
@@ -163,9 +150,13 @@ std::vector<std::int32_t> trained_turn_ends(const spec::Data& data, const TextTo
         if (source.format != spec::TokenFormat::chat) {
             continue;
         }
-        try {
-            add_ends_of(source, tokenizer, ends);
-        } catch (const Error&) {  // the data of an earlier training may have moved
+        for (const auto& path : existing_sample_files(data, source)) {
+            try {
+                for (const auto& [token, count] : count_ends_in(SampleFile{path, "data.train"}, tokenizer)) {
+                    ends[token] += count;
+                }
+            } catch (const Error&) {  // the file is damaged or was replaced
+            }
         }
     }
     return by_frequency(ends);

@@ -210,6 +210,21 @@ std::vector<std::string> sample_files(const spec::Data& data,
     return files;
 }
 
+std::vector<std::string> existing_sample_files(const spec::Data& data, const spec::Source& source) {
+    std::vector<std::string> files;
+    try {
+        for (const auto& path : expand_paths(source.path, "")) {
+            const auto loss_on = source.loss_on.value_or(spec::LossOn::assistant);
+            files.push_back(is_sample_path(path, "")
+                                ? path
+                                : name_of_samples(data, source, path, "", data.tokenizer.hash, loss_on, {}));
+        }
+    } catch (const Error&) {  // the source or its template has moved
+    }
+    std::erase_if(files, [](const std::string& path) { return !exists(path); });
+    return files;
+}
+
 std::shared_ptr<const ChatSource> open_chat(const spec::Data& data,
                                             const spec::Source& source,
                                             const std::string& key,

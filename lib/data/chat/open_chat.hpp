@@ -35,6 +35,9 @@ std::vector<std::string> sample_files(const spec::Data& data,
                                       const std::string& key,
                                       const SampleFileReports& reports = {});
 
+/// Returns those of sample_files() that exist, and makes none. Empty if the source has moved.
+std::vector<std::string> existing_sample_files(const spec::Data& data, const spec::Source& source);
+
 /// Opens a source of the format chat.
 ///
 /// Errors: those of sample_files(); Error{deck} if a sample file was made with another tokenizer, template or

@@ -205,6 +205,9 @@ def answers_end(place):
     (place.folder / "eot.jinja").write_text(OTHER_CHAT)
     shutil.copytree(place.folder / "base", place.folder / "listed")
     (place.folder / "listed" / "generation_config.json").write_text('{"eos_token_id": [5, 0], "top_k": 7}')
+    shutil.copytree(place.folder / "base", place.folder / "odd")
+    (place.folder / "odd" / "generation_config.json").write_text('{"eos_token_id": 5}')
+    place.write_lines("plain.jsonl", [{"prompt": "Hello", "completion": f" {ANSWER}"}] * 8)
     shutil.copytree(place.folder / "base", place.folder / "says_end")
     save_tokenizer(place, "says_end", SAYS_END)
     place.ziggurat("tokenize", "talks.jsonl", "--chat", "--tokenizer", "base", "--template", "eot.jinja", "--out", "eot")
@@ -218,20 +221,22 @@ def answers_end(place):
     runs = {"tuned": ("base", talks, ("train.steps=40", "train.global_batch=8")), "template": ("base", eot_talks, ()),
             "samples": ("base", {"path": "eot.samples"}, ()), "listed_tuned": ("listed", talks, ()),
             "pairs": ("base", {"path": "talk_pairs.jsonl"}, ("train.objective={kind: dpo}", "train.global_batch=1")),
-            "adapted": ("base", talks, ("train.lora={rank: 2}",)), "says": ("says_end", talks, ())}
+            "adapted": ("base", talks, ("train.lora={rank: 2}",)), "says": ("says_end", talks, ()),
+            "plain": ("odd", {"path": "plain.jsonl"}, ())}
     at_once(place, *(tune(name, model, source, *more) for name, (model, source, more) in runs.items()))
     notes = dict(zip(runs, at_once(place, *(
         ("export", f"runs/{name}", f"{name}_out", "--dtype", "f32", *(["--merge"] if name == "adapted" else [])) for name in runs))))
-    wanted = {"tuned": [0, turn_end], "template": [0, eot], "samples": [0, eot], "listed_tuned": sorted([0, 5, turn_end]),
-              "pairs": [0, turn_end], "adapted": [0, turn_end], "says": [0, turn_end]}
+    # Ends of generation, end of a turn, eos_token of the tokenizer.
+    usual, with_eot = ([0, turn_end], TURN_END, TURN_END), ([0, eot], "<|eot|>", "<|eot|>")
+    wanted = {"tuned": usual, "template": with_eot, "samples": with_eot, "listed_tuned": (sorted([0, 5, turn_end]), TURN_END, TURN_END),
+              "pairs": usual, "adapted": usual, "says": (usual[0], TURN_END, END), "plain": ([0, 5], END, END)}
     read = read_all(place, [f"{name}_out" for name in runs])
-    for name, ends in wanted.items():
+    for name, (ends, end_of_turn, eos) in wanted.items():
         folder = f"{name}_out"
         expect_usable(place, folder, read[folder])
         expect(ends_of(place, folder) == ends, f"{name}: generation ends at {ends_of(place, folder)}, not {ends}\n{notes[name]}")
-        eos = END if name == "says" else TURN_END if turn_end in ends else "<|eot|>"
         expect(read[folder]["tokenizer"]["eos_token"] == eos, f"{name}: {read[folder]['tokenizer']}, not {eos}")
-        expect(f"end turns with '{TURN_END if turn_end in ends else '<|eot|>'}'" in notes[name], notes[name])
+        expect(f"end turns with '{end_of_turn}'" in notes[name], notes[name])
         raw = Tokenizer.from_file(str(place.folder / "base" / "tokenizer.json"))
         expect(read[folder]["tokenizer"]["ids"] == raw.encode(read_text()).ids, f"{name}: other tokens than those of tokenizer.json")
     expect("eos_token of the tokenizer is" not in notes["says"], notes["says"])
