@@ -49,9 +49,11 @@ TextStream::~TextStream() = default;
 /// A read of an empty pipe continues after a signal, so it could not be stopped.
 void TextStream::wait_for_input() const {
     pollfd input{.fd = file_.get(), .events = POLLIN, .revents = 0};
+    int ready = 0;
     do {
         check(stop_);
-    } while (::poll(&input, 1, ms_between_checks) == 0);
+        ready = ::poll(&input, 1, ms_between_checks);
+    } while (ready == 0 || (ready < 0 && errno == EINTR));  // the signal may be the request to stop
 }
 
 std::string TextStream::read_file() {

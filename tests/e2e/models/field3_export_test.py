@@ -205,8 +205,8 @@ def answers_end(place):
     (place.folder / "eot.jinja").write_text(OTHER_CHAT)
     shutil.copytree(place.folder / "base", place.folder / "listed")
     (place.folder / "listed" / "generation_config.json").write_text('{"eos_token_id": [5, 0], "top_k": 7}')
-    shutil.copytree(place.folder / "base", place.folder / "odd")
-    (place.folder / "odd" / "generation_config.json").write_text('{"eos_token_id": 5}')
+    shutil.copytree(place.folder / "base", place.folder / "other_end")
+    (place.folder / "other_end" / "generation_config.json").write_text('{"eos_token_id": 5}')
     place.write_lines("plain.jsonl", [{"prompt": "Hello", "completion": f" {ANSWER}"}] * 8)
     shutil.copytree(place.folder / "base", place.folder / "says_end")
     save_tokenizer(place, "says_end", SAYS_END)
@@ -222,7 +222,7 @@ def answers_end(place):
             "samples": ("base", {"path": "eot.samples"}, ()), "listed_tuned": ("listed", talks, ()),
             "pairs": ("base", {"path": "talk_pairs.jsonl"}, ("train.objective={kind: dpo}", "train.global_batch=1")),
             "adapted": ("base", talks, ("train.lora={rank: 2}",)), "says": ("says_end", talks, ()),
-            "plain": ("odd", {"path": "plain.jsonl"}, ())}
+            "plain": ("other_end", {"path": "plain.jsonl"}, ())}
     at_once(place, *(tune(name, model, source, *more) for name, (model, source, more) in runs.items()))
     notes = dict(zip(runs, at_once(place, *(
         ("export", f"runs/{name}", f"{name}_out", "--dtype", "f32", *(["--merge"] if name == "adapted" else [])) for name in runs))))

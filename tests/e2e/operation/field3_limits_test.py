@@ -23,7 +23,8 @@ from trainings import PATIENCE_S, Place, Training, complete_steps, environment_o
 REPEATS = 50  # of the pairs of the oracle
 PAIRS = 22 * REPEATS
 STEPS = 20  # of four pairs
-HEADER_BYTES = 32
+HEADER_BYTES = 32  # of reference.scores.part
+WHOLE_HEADER_BYTES = 48  # of reference.scores
 # A pass over all pairs takes minutes, so it is still running when the request comes; it needs no core meanwhile.
 SLOW = (f"train.steps={PAIRS // 4}", "debug.throttle.compute=100ms")
 AGAIN = ("run.resume=auto", "checkpoint.every=1000 steps")
@@ -134,7 +135,7 @@ def reference_passes_continue(chosen):
     with start(place, "stopped", f"train.steps={STEPS}") as training:
         expect(training.wait() == 0, training.tail())
     expect(not part.exists(), "the complete pass leaves no part")
-    scores = [(place.folder / name / "reference.scores").read_bytes()[HEADER_BYTES:] for name in ("whole", "stopped")]
+    scores = [(place.folder / name / "reference.scores").read_bytes()[WHOLE_HEADER_BYTES:] for name in ("whole", "stopped")]
     needed = 16 * 4 * STEPS
     expect(scores[0][:needed] == scores[1][:needed] and len(scores[0]) == len(scores[1]) == 16 * PAIRS,
            "the scores have the bits of a pass that was not stopped")
