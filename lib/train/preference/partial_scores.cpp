@@ -38,7 +38,9 @@ std::uint64_t xxh3_of(std::string_view bytes) {
 
 template <class Value>
 void append(std::string& bytes, const Value& value) {
-    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+    const auto begin = bytes.size();
+    bytes.resize(begin + sizeof value);
+    std::memcpy(bytes.data() + begin, &value, sizeof value);
 }
 
 /// Removes a value from the beginning of `bytes`. Returns false if it is not complete.

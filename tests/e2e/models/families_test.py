@@ -20,6 +20,7 @@ import hf_test
 import numpy
 import peers
 import safetensors.torch
+import today
 import tokenizers
 import torch
 import transformers
@@ -399,6 +400,7 @@ def main():
     if "phi3_longrope_long" in part:
         older_names_of_longrope_are_read(place)
     what_no_family_has_is_named(place, part)
+    today.exports_are_read(place.folder)
 
 
 if __name__ == "__main__":

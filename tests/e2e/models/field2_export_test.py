@@ -26,6 +26,7 @@ import torch
 import transformers
 
 import small_model
+import today
 from at_once import at_once
 from hf_test import MODELS, Place, make_model, write_deck
 from trainings import Failure, expect
@@ -268,6 +269,7 @@ def main():
         begin = time.monotonic()
         test(place)
         print(f"  {test.__name__.replace('_', ' ')}: ok, {time.monotonic() - begin:.1f} s", flush=True)
+    today.exports_are_read(place.folder)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import os
 import pathlib
 import shutil
 import struct
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -31,9 +30,9 @@ from tokenizers import models as token_models
 
 import hf_test
 from at_once import at_once
+from today import READER, expect_usable, read_all
 from trainings import Failure, expect
 
-READER = pathlib.Path(__file__).resolve().parents[1] / "support" / "read_by_transformers_5.py"
 GROUPED = {"kv_heads": 2}
 # Family -> keys of `model` beyond those of all. A scale of 1 / sqrt(24) is a whole number in config.json.
 FAMILIES = {
@@ -42,13 +41,9 @@ FAMILIES = {
     "gemma3": GROUPED | {"window": 8}, "gemma3-full": GROUPED, "phi3": GROUPED, "smollm3": GROUPED,
     "granite": GROUPED | {"attention_scale": 0.125, "multiplier": {"logits": 0.25}}, "olmo2": {},
 }
-ALWAYS_SLIDING = ("Gemma2Config", "Gemma3TextConfig")  # their models make a mask of sliding windows in any case
 SIZES = {"layers": 2, "hidden": 32, "heads": 4, "ffn_hidden": 48, "max_seq": 32}
 VOCAB = 256
 STEP = ("train.steps=1", "precision.compute=fp32")
-# Names in config.json that the classes of transformers 5 have in another form.
-RENAMED = {"torch_dtype", "model_type", "architectures", "rope_scaling", "rope_theta", "rotary_pct", "rotary_emb_base",
-           "partial_rotary_factor", "rope_local_base_freq", "sliding_window_pattern"}
 
 
 class Place(hf_test.Place):
@@ -64,31 +59,6 @@ class Place(hf_test.Place):
     def write_lines(self, name, records):
         (self.folder / name).write_text("".join(json.dumps(record) + "\n" for record in records))
         return name
-
-
-def read_all(place, folders):
-    """What transformers 5 finds in each folder."""
-    done = subprocess.run(["/usr/bin/python3", "-I", "-S", str(READER), str(peers.need_transformers_5()), *folders],
-                          cwd=place.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=hf_test.PATIENCE_S)
-    found = {each["folder"]: each for each in map(json.loads, done.stdout.splitlines())}
-    expect(list(found) == list(folders), f"transformers 5 has read {list(found)}: {done.stderr[-2000:]}")
-    print(f"  transformers {found[folders[0]]['version']} has read {len(found)} folders")
-    return found
-
-
-def expect_usable(place, folder, read):
-    """The class has each value of config.json, with its type; special tokens are in the vocabulary."""
-    expect("error" not in read, f"{folder}: {read.get('error')}")
-    written, config = json.loads((place.folder / folder / "config.json").read_text()), read["config"]
-    for key, value in written.items():
-        if key in config and key not in RENAMED and not (key == "sliding_window" and config[key] is None):
-            expect(type(config[key]) is type(value) and config[key] == value, f"{folder}: {key} = {value} is read as {config[key]}")
-    expect(read["class"] not in ALWAYS_SLIDING or config["sliding_window"], f"{folder}: no sliding_window")
-    for source in (config, read["generation"]):
-        for key in ("bos_token_id", "eos_token_id", "pad_token_id"):
-            ids = source.get(key)
-            for token in ids if isinstance(ids, list) else [ids]:
-                expect(token is None or 0 <= token < config["vocab_size"], f"{folder}: {key} = {ids}")
 
 
 def logits_agree(place, folder, deck, *settings):
@@ -131,8 +101,8 @@ def families_are_read(place, has_all):
     at_once(place, *(("export", f"runs/{name}", name, "--dtype", "f32", *(["--merge"] if name.endswith("_merge") else []))
                      for name, _ in later))
     folders = [*FAMILIES, *(name for name, _ in later)]
-    for folder, read in read_all(place, folders).items():
-        expect_usable(place, folder, read)
+    for folder, read in read_all(place.folder, folders).items():
+        expect_usable(place.folder, folder, read)
     if peers.are_new():
         for name in folders:
             family = name if name in FAMILIES else name.rpartition("_")[0]
@@ -230,10 +200,10 @@ def answers_end(place):
     usual, with_eot = ([0, turn_end], TURN_END, TURN_END), ([0, eot], "<|eot|>", "<|eot|>")
     wanted = {"tuned": usual, "template": with_eot, "samples": with_eot, "listed_tuned": (sorted([0, 5, turn_end]), TURN_END, TURN_END),
               "pairs": usual, "adapted": usual, "says": (usual[0], TURN_END, END), "plain": ([0, 5], END, END)}
-    read = read_all(place, [f"{name}_out" for name in runs])
+    read = read_all(place.folder, [f"{name}_out" for name in runs])
     for name, (ends, end_of_turn, eos) in wanted.items():
         folder = f"{name}_out"
-        expect_usable(place, folder, read[folder])
+        expect_usable(place.folder, folder, read[folder])
         expect(ends_of(place, folder) == ends, f"{name}: generation ends at {ends_of(place, folder)}, not {ends}\n{notes[name]}")
         expect(read[folder]["tokenizer"]["eos_token"] == eos, f"{name}: {read[folder]['tokenizer']}, not {eos}")
         expect(f"end turns with '{end_of_turn}'" in notes[name], notes[name])

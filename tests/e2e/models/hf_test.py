@@ -24,6 +24,7 @@ import peers
 peers.need("numpy", "tokenizers", "torch", "transformers")
 
 import numpy
+import today
 import tokenizers
 import torch
 import transformers
@@ -276,6 +277,7 @@ def main():
                  broken_files_are_refused_on_all_ranks):
         test(place)
         print(f"  {test.__name__.replace('_', ' ')}: ok", flush=True)
+    today.exports_are_read(place.folder)
 
 
 if __name__ == "__main__":
