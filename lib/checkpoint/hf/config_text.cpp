@@ -107,8 +107,11 @@ Json value_for_class(const spec::Model& model, const layout::HfKey& key, const l
 /// Returns the object `usage`. Null replaces special tokens outside the vocabulary.
 ///
 /// transformers 5 does not load a model with such a pad_token_id. Negative ids count from the end.
-Json checked_usage(const std::string& usage, std::int64_t vocab) {
+Json checked_usage(const std::string& usage, std::int64_t default_pad, std::int64_t vocab) {
     auto keys = Json::parse(usage);
+    if (!keys.contains("pad_token_id") && default_pad >= vocab) {
+        keys["pad_token_id"] = nullptr;
+    }
     const auto is_outside = [&](const Json& id) {
         return id.is_number_integer() && (id.get<std::int64_t>() >= vocab || id.get<std::int64_t>() < -vocab);
     };
@@ -230,7 +233,7 @@ std::string config_text(const spec::Model& model, spec::DType type, const std::s
             document["original_max_position_embeddings"] = model.rope_scaling.original_max_seq;
         }
     }
-    const auto more = checked_usage(usage, model.vocab);
+    const auto more = checked_usage(usage, published.default_pad, model.vocab);
     for (const auto& [name, value] : more.items()) {
         document[name] = value;
     }

@@ -55,6 +55,7 @@ Published published() {
                   {"embd_pdrop", {"0.0"}},
                   {"resid_pdrop", {"0.0"}},
                   {"attention_dropout", {"0.0"}}},
+        .default_pad = 32000,
         .scalings = {spec::RopeScalingKind::longrope},
         .older_longrope = {"su", "yarn"},
         .original_max_seq = "4096",

@@ -46,6 +46,7 @@ Published published() {
                   {"mlp_bias", {"false"}},
                   {"use_sliding_window", {"false"}}},
         .layer_lists = {{"no_rope_layers", "no_rope_layer_interval", "model.no_rope_interval", 1, 0, "4"}},
+        .default_pad = 128004,
         .window_switch = "use_sliding_window",
     };
 }

@@ -1,6 +1,7 @@
 /// A family in the Hugging Face format, as data: names of its tensors and keys of its config.json.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "spec/run_spec.hpp"
@@ -85,6 +86,8 @@ struct Published {
     std::vector<HfKey> keys = {};
     std::vector<HfFact> facts = {};
     std::vector<HfLayerList> layer_lists = {};
+    /// `pad_token_id` of the class without such a key in config.json; -1: null, or a small one.
+    std::int64_t default_pad = -1;
     /// Key of config.json without which `sliding_window` has no effect; nullptr: it always has.
     const char* window_switch = nullptr;
     /// Key of the number of first layers without a window; nullptr: all layers have it.

@@ -354,6 +354,7 @@ def what_no_family_has_is_named(place, part):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(place.folder / name, folder)
         config, _ = hf_test.older_and_newer(json.loads((folder / "config.json").read_text()))
+        config.pop("layer_types", None)  # newer versions write it beside the keys from which older ones derive it
         (folder / "config.json").write_text(json.dumps(config | change, indent=2))
         said = place.ziggurat("check", f"{name}.yaml", "model.init.path=changed", "run.dir=another", code=2)
         expect(said_of_it in said, f"{change}: {said}")

@@ -143,8 +143,8 @@ def check_excluded(style):
     compare("only_last", found[0], *style.mask_of(chat, {3}), style.tokenizer)
     # With all tokens, the excluded message is missing from its header to its end.
     found = style.samples([{"messages": excluded(chat, 1, weight=0)}], "excluded_all", "--loss-on", "all")
-    ids = style.tokenizer.apply_chat_template(chat)
-    begin, end = (len(style.tokenizer.apply_chat_template(chat[:count])) for count in (1, 2))
+    ids = style.tokenizer.apply_chat_template(chat, return_dict=False)
+    begin, end = (len(style.tokenizer.apply_chat_template(chat[:count], return_dict=False)) for count in (1, 2))
     compare("all", found[0], ids, [int(at > 0 and not begin <= at < end) for at in range(len(ids))], style.tokenizer)
     refused(style, "half", {"messages": excluded(chat, 1, weight=0.5)}, "messages[1] has weight 0.5")
     refused(style, "parts", {"messages": excluded(chat, 1, train_detail=[{"begin_offset": 0, "end_offset": 2, "train": False}])},

@@ -100,6 +100,8 @@ TEST(ConfigText, HasNoSpecialTokensOutsideTheVocabulary) {
     EXPECT_TRUE(written["eos_token_id"].is_null());
     EXPECT_TRUE(written["pad_token_id"].is_null());
     EXPECT_EQ(config(model_of("llama"), R"({"pad_token_id": -1})")["pad_token_id"], -1) << "the last token";
+    EXPECT_TRUE(config(model_of("smollm3"))["pad_token_id"].is_null()) << "its class would have 128004";
+    EXPECT_FALSE(config(model_of("llama")).contains("pad_token_id"));
     for (const char* name : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
         EXPECT_TRUE(Json::parse(usage_keys_of(-1)).contains(name)) << "a missing key has the class's default";
     }
