@@ -4,14 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "app/checkpoint/trained_model.hpp"
 #include "base/error.hpp"
-#include "base/text/message.hpp"
 #include "base/text/printable.hpp"
 #include "checkpoint/hf/companion_files.hpp"
 #include "checkpoint/hf/model_files.hpp"
@@ -25,10 +24,6 @@ namespace ziggurat::app {
 namespace {
 
 namespace hf = checkpoint::hf;
-
-void print(const std::string& note) {
-    std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
-}
 
 /// Opens the tokenizer at `path`.
 /// Errors: Error{deck} if it is not the tokenizer of the run
@@ -83,7 +78,7 @@ std::vector<std::int32_t> turn_ends_of(const spec::Data& data,
         }
         return ends;
     } catch (const Error& error) {
-        print(fmt::format(
+        print_note(fmt::format(
             "the token that ends an answer of the model is unknown ({}). If generation does not stop "
             "there, add it to eos_token_id in generation_config.json.",
             error.what()));
@@ -98,8 +93,8 @@ void export_template(const data::ChatTemplate& chat, const std::string& folder) 
         return;
     }
     hf::write_text(folder + "/chat_template.jinja", chat.text);
-    print(fmt::format("chat_template.jinja of the model is the template of its training, '{}'",
-                      printable(chat.path)));
+    print_note(fmt::format("chat_template.jinja of the model is the template of its training, '{}'",
+                           printable(chat.path)));
 }
 
 void print_added(const hf::AddedEnds& added) {
@@ -118,7 +113,7 @@ void print_added(const hf::AddedEnds& added) {
         note += fmt::format("; eos_token of the tokenizer is '{}' instead of '{}'",
                             printable(added.eos_token), printable(added.eos_token_before));
     }
-    print(note);
+    print_note(note);
 }
 
 /// Makes generation end where the turns of the run's conversations end.
@@ -162,7 +157,7 @@ Companions find_companions(const spec::Tokenizer& tokenizer, const std::string& 
         try {
             return companions_of(tokenizer.path, open_at(tokenizer, tokenizer.path));
         } catch (const Error& error) {
-            print(fmt::format("the model is exported without its tokenizer ({})", error.what()));
+            print_note(fmt::format("the model is exported without its tokenizer ({})", error.what()));
         }
     }
     return {.folder = {}, .file = {}, .usage = hf::usage_keys_of(-1), .tokenizer = nullptr};

@@ -5,7 +5,7 @@
 
 Each family is exported from scratch, from an import, merged with adapters, and after training on pairs of answers.
 transformers 5 reads its configuration, generation settings and tokenizer; with the peers of scripts/setup.sh --new-peers it also
-computes the logits. --all: each way of each family instead of every other one.
+computes the logits. --all: each origin of each family instead of one of three.
 """
 
 import argparse
@@ -93,10 +93,11 @@ def families_are_read(place, has_all):
     for number, name in enumerate(FAMILIES):
         deck = place.write_deck(f"{name}_next", model={"init": {"from": "hf", "path": name}})
         pairs = ("data={tokenizer: none, seq: 32, train: [{format: chat, path: pairs.samples}]}", "train.objective={kind: dpo}")
-        ways = [("import", ("import", name, f"runs/{name}_import")),
-                ("merge", ("train", deck, f"run.dir=runs/{name}_merge", "train.lora={rank: 2}")),
-                ("dpo", ("train", deck, f"run.dir=runs/{name}_dpo", *pairs))]
-        later += [(f"{name}_{way}", command) for at, (way, command) in enumerate(ways) if has_all or at == number % len(ways)]
+        origins = [("import", ("import", name, f"runs/{name}_import")),
+                   ("merge", ("train", deck, f"run.dir=runs/{name}_merge", "train.lora={rank: 2}")),
+                   ("dpo", ("train", deck, f"run.dir=runs/{name}_dpo", *pairs))]
+        later += [(f"{name}_{origin}", command) for at, (origin, command) in enumerate(origins)
+                  if has_all or at == number % len(origins)]
     at_once(place, *(command for _, command in later))
     at_once(place, *(("export", f"runs/{name}", name, "--dtype", "f32", *(["--merge"] if name.endswith("_merge") else []))
                      for name, _ in later))
@@ -231,7 +232,7 @@ def main():
     for name in ("binary", "logits", "work"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
     parser.add_argument("--mpiexec", required=True)
-    parser.add_argument("--all", action="store_true", help="each way to export each family")
+    parser.add_argument("--all", action="store_true", help="each origin of each family")
     chosen = parser.parse_args()
     place = Place(chosen)
     torch.set_num_threads(1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Records of conversations as people have them, compared with transformers: fields that other programs define and fields
-that nobody uses, conversations that begin with an answer, empty fields, samples without a target, and tasks whose endings
+that no reader uses, conversations that begin with an answer, empty fields, samples without a target, and tasks whose endings
 have no token.
 
   field3_records_test.py --binary ZIGGURAT --work FOLDER
@@ -209,7 +209,7 @@ def check_cut_samples(place):
 
 
 def check_numbers(place):
-    """Token numbers that look like text in UTF-16 are numbers if the deck or the command says so."""
+    """Token numbers that look like text in UTF-16 are numbers if the deck or the command names the format."""
     numbers = [byte for byte in b'{"ids": [1, 2, 3]}\n' * 200]
     (place.folder / "numbers.bin").write_bytes(struct.pack(f"<{len(numbers)}H", *numbers))
     run = ("check", DECKS / "llama_tiny.yaml", "data.tokenizer=none", "model.vocab=500")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Stops outside of steps: in the pass of the reference model, in the last validation, and in commands without steps.
-Each ends with 75, keeps what it has, and goes on from it.
+Each ends with 75 and keeps its results; the next start continues from them.
 
   field3_limits_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 """
