@@ -64,6 +64,11 @@ Session::Session(int* argc,
     // Without a launcher, Open MPI would start a daemon (orted) to support spawning processes, which is not
     // used.
     ::setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    if (!environment.launcher_ranks && !environment.slurm_tasks) {
+        // All such processes of a user have the same session directory: one that ends may remove it while
+        // another one creates it, which then aborts. A process without peers needs none.
+        ::setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+    }
     int provided = MPI_THREAD_SINGLE;
     std::optional<StartClock> clock{stopped_timeout_seconds};
     ZG_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));

@@ -157,5 +157,14 @@ def killed(chosen):
     say(f"killed at step {last}, of which {saved} was saved")
 
 
+def without_session_directory(chosen):
+    """A process without a launcher needs no directory of MPI, which others of the same user could remove meanwhile."""
+    place = Place(chosen, "session")
+    (place.folder / "file").write_text("no directory can be made here")
+    with place.start("run", 1, "train.steps=1", "schedule.warmup=0 steps", environment={"TMPDIR": str(place.folder / "file")}) as training:
+        expect(training.wait() == 0, training.tail())
+    say("no session directory")
+
+
 if __name__ == "__main__":
-    run_script(__doc__, own_checkpoints, all_gone, named, initial_weights, killed)
+    run_script(__doc__, without_session_directory, own_checkpoints, all_gone, named, initial_weights, killed)
