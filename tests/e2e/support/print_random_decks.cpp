@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -78,6 +79,7 @@ void write_decks(Options options) {
 }  // namespace ziggurat::test
 
 int main(int argc, char** argv) {
+    setenv("PROJECT_SOURCE_DIR", ZG_SOURCE_DIR, 0);  // drawn decks name a text of this folder
     try {
         ziggurat::test::Options options;
         for (int i = 1; i + 1 < argc; i += 2) {
