@@ -44,6 +44,15 @@ const char* first_open(const Resolution& resolution) {
     return nullptr;
 }
 
+/// Makes the rules skip what depends on the layout, which is not searched after an error.
+void mark_open_as_bad(const Resolution& resolution) {
+    for (const char* key : layout_keys) {
+        if (resolution.is_auto(key)) {
+            resolution.values.mark_bad(key);
+        }
+    }
+}
+
 /// Returns the setting of a span; `absent` if the deck has no such key.
 spec::SpanSetting span_setting(const Values& values, const char* key, const spec::SpanSetting& absent) {
     using Kind = spec::SpanSetting::Kind;
@@ -175,34 +184,60 @@ LoadOptions without_data(LoadOptions options) {
     return options;
 }
 
+void add_errors(Diagnostics& found, const Diagnostics& others) {
+    for (auto& problem : others.sorted()) {
+        if (problem.severity == Severity::error) {
+            found.add(std::move(problem));
+        }
+    }
+}
+
 void add_problems(Diagnostics& found, const Diagnostics& others) {
     for (auto& problem : others.sorted()) {
         found.add(std::move(problem));
     }
 }
 
+/// A deck before it is resolved.
+struct Unresolved {
+    Values values;
+    spec::MachineSpec machine;
+    LoadOptions options;  ///< without_data
+};
+
+Unresolved copy_of(const Resolution& resolution) {
+    return {resolution.values, resolution.machine, without_data(resolution.options)};
+}
+
+struct Checked {
+    spec::RunSpec run;
+    spec::MachineSpec machine;
+    Diagnostics found;
+};
+
+/// Resolves the deck with `values`, and checks it by `check_rules`.
+Checked checked(const Unresolved& deck, Values values, void (*check_rules)(const Resolution&)) {
+    Checked made{.run = {}, .machine = deck.machine, .found = {}};
+    Resolution trial{values, made.run, deck.options, made.machine, made.found};
+    resolve(trial);
+    check_rules(trial);
+    return made;
+}
+
+void check_all(const Resolution& resolution) {
+    check(resolution);
+    refuse_not_built(resolution);
+}
+
 }  // namespace
 
 spec::LayoutRules layout_rules(const Resolution& resolution) {
-    struct Deck {
-        Values values;
-        spec::MachineSpec machine;
-        LoadOptions options;
-    };
-    const auto deck = std::make_shared<const Deck>(
-        Deck{resolution.values, resolution.machine, without_data(resolution.options)});
-    return [deck](const spec::RunSpec& run, const spec::LayoutSpace& space) {
+    return [deck = std::make_shared<const Unresolved>(copy_of(resolution))](const spec::RunSpec& run,
+                                                                            const spec::LayoutSpace& space) {
         Values values = deck->values;
         set_layout(values, space, run, "");
-        spec::RunSpec tried;
-        auto machine = deck->machine;
-        Diagnostics found;
-        Resolution trial{values, tried, deck->options, machine, found};
-        resolve(trial);
-        check(trial);
-        refuse_not_built(trial);
         std::vector<std::string> problems;
-        for (const auto& problem : found.sorted()) {
+        for (const auto& problem : checked(*deck, std::move(values), check_all).found.sorted()) {
             if (problem.severity == Severity::error) {
                 problems.push_back(problem.sentence());
             }
@@ -213,7 +248,11 @@ spec::LayoutRules layout_rules(const Resolution& resolution) {
 
 bool resolve_auto_layout(Resolution& resolution) {
     const char* open = first_open(resolution);
-    if (open == nullptr || !resolution.found.ok()) {
+    if (open == nullptr) {
+        return true;
+    }
+    if (!resolution.found.ok()) {
+        mark_open_as_bad(resolution);
         return true;
     }
     const auto space = open_layout(resolution);
@@ -223,22 +262,21 @@ bool resolve_auto_layout(Resolution& resolution) {
     if (!resolution.options.choose_layout) {
         return true;
     }
-    const auto options = without_data(resolution.options);
-    Values values = resolution.values;
-    spec::RunSpec run;
-    auto machine = resolution.machine;
-    Diagnostics found;
-    Resolution closed{values, run, options, machine, found};
-    resolve(closed);
-    check_record(closed);
-    if (!found.ok()) {
-        add_problems(resolution.found, found);
+    const auto deck = copy_of(resolution);
+    const auto closed = checked(deck, deck.values, check_record);
+    if (!closed.found.ok()) {
+        add_problems(resolution.found, closed.found);
         return false;
     }
-    const auto chosen = options.choose_layout(run, machine, space, layout_rules(resolution));
+    const auto chosen =
+        deck.options.choose_layout(closed.run, closed.machine, space, layout_rules(resolution));
     if (chosen.runs.empty()) {
         resolution.found.error(resolution.values.location(open), fmt::format("{} is auto", open),
                                chosen.reason, chosen.advice);
+        if (chosen.are_impossible) {
+            // What the deck sets contradicts itself, or a degree of 1.
+            add_errors(resolution.found, checked(deck, deck.values, check_all).found);
+        }
         return false;
     }
     set_layout(resolution.values, space, chosen.runs.front(), chosen.reason);

@@ -50,6 +50,7 @@ struct ChosenLayouts {
     std::vector<RunSpec> runs;  ///< the best first
     std::string reason;         ///< of the choice; if `runs` is empty: of the failure
     std::string advice = {};    ///< if `runs` is empty
+    bool are_impossible = false;  ///< `runs` is empty, because the settings that stay allow no layout
 };
 
 /// True if `tensor` ranks can divide the tokens of a sequence (parallel.sequence). A grid cannot.

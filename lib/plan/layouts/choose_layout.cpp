@@ -50,6 +50,7 @@ spec::ChosenLayouts choose_layout(const spec::RunSpec& spec,
     } else {
         chosen.reason = fmt::format("{}, global_batch {} and the settings that are not auto allow no layout",
                                     ranks_of(spec), spec.train.global_batch);
+        chosen.are_impossible = true;
         chosen.advice = "Use another number of ranks, or make more of them auto.";
     }
     return chosen;
