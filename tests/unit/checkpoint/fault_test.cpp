@@ -106,6 +106,9 @@ int end_process(const char*, std::int64_t, std::int64_t) {
 /// Returns the notes of a verification of all checkpoints, and expects no defects.
 std::string verify_resumable(const std::string& root) {
     std::string notes;
+    if (fs::is_empty(root)) {
+        return notes;  // the first save has only made the folder of checkpoints
+    }
     for (const CatalogueEntry& entry : catalogue(root).entries) {
         if (entry.state == EntryState::unfinished) {
             notes += entry.obstacle;
