@@ -124,7 +124,7 @@ check_format() {
 
 check_layers() {
   local script
-  for script in check_layers check_together check_words check_families check_tests check_device_memory; do
+  for script in check_layers check_together check_words check_families check_lists check_tests check_device_memory; do
     python3 "scripts/$script.py" --self-test && python3 "scripts/$script.py" || return
   done
   python3 scripts/check_gpu_code.py --self-test

@@ -7,15 +7,16 @@ namespace ziggurat::app {
 namespace {
 
 constexpr std::int64_t min_size = std::int64_t{1} << 20;
+constexpr std::int64_t max_size = 1'000'000'000'000'000;
 
 template <class O>
 OptionRowOf<O> size_row() {
-    return {"--size", "BYTES", "a size of at least 1MiB with its unit, such as 512MiB",
+    return {"--size", "BYTES", "a size from 1MiB to 1PB with its unit, such as 512MiB",
             "size of the test file in each folder (default 1GiB); it is removed at every exit",
             [](O& options, const std::string& text) {
                 const auto bytes = deck::read_bytes(text);
                 options.size_bytes = bytes.value_or(0);
-                return options.size_bytes >= min_size;
+                return options.size_bytes >= min_size && options.size_bytes <= max_size;
             }};
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -23,6 +24,8 @@
 #include "checkpoint/catalogue/compare.hpp"
 #include "checkpoint/catalogue/read_choice.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/latest_check.hpp"
+#include "checkpoint/verify.hpp"
 #include "data/token_file_header.hpp"
 #include "deck/messages/nearest.hpp"
 #include "train/console/console.hpp"
@@ -109,17 +112,45 @@ int show_tensor(const InspectOptions& options) {
     return 0;
 }
 
-std::vector<checkpoint::Defect> defects_of(const std::string& path) {
+checkpoint::Verification verified(const std::string& path) {
     ProgressLine line{"checking " + printable(path)};
     try {
-        CheckpointReader reader{path};
-        return reader.verify([&](std::int64_t done, std::int64_t bytes) { line.show(done, bytes); });
+        const CheckpointReader reader{path};
+        return checkpoint::verify_checkpoint(
+            path, [&](std::int64_t done, std::int64_t bytes) { line.show(done, bytes); });
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::checkpoint) {
             throw;
         }
-        return {{"COMPLETE", error.what()}};  // it was valid when the folder was listed
+        return {.defects = {{"COMPLETE", error.what()}}};  // it was valid when the folder was listed
     }
+}
+
+/// Returns true for the folder of a save that has not ended: training never reads it.
+///
+/// A folder without COMPLETE is one, if it is newer than a complete checkpoint and LATEST does not name it.
+bool is_unfinished(const checkpoint::Catalogue& found, const checkpoint::CatalogueEntry& entry) {
+    namespace fs = std::filesystem;
+    if (found.is_one_step || entry.state == checkpoint::EntryState::unfinished) {
+        return !found.is_one_step;
+    }
+    std::error_code ignored;
+    const auto* newest = found.newest();
+    return entry.state == checkpoint::EntryState::damaged && newest != nullptr && entry.step > newest->step &&
+           fs::is_directory(entry.path, ignored) &&
+           !fs::exists(fs::symlink_status(entry.path + "/COMPLETE", ignored)) &&
+           checkpoint::latest_step(found.root) != entry.step;
+}
+
+/// Returns the note about an unfinished checkpoint.
+std::string note_of(const checkpoint::Catalogue& found, const checkpoint::CatalogueEntry& entry) {
+    const auto* newest = found.newest();
+    const bool is_removed = entry.state == checkpoint::EntryState::unfinished;
+    return fmt::format(
+        "{} is not verified ({}): {}training {}", entry.path,
+        is_removed ? entry.obstacle : "a folder without COMPLETE: an interrupted save or copy",
+        is_removed ? "the next start removes it, and " : "",
+        newest != nullptr ? fmt::format("resumes from step {}", newest->step) : "starts from the beginning");
 }
 
 /// Verifies the checkpoints in `found`.
@@ -128,14 +159,17 @@ std::vector<checkpoint::Defect> defects_of(const std::string& path) {
 Verification verify_all(const checkpoint::Catalogue& found) {
     Verification all;
     for (const auto& entry : found.entries) {
-        if (entry.state == checkpoint::EntryState::unfinished && !found.is_one_step) {
-            continue;  // it is never read, and the next save removes it
+        if (is_unfinished(found, entry)) {
+            all.notes.push_back(note_of(found, entry));
+            continue;
         }
         const bool is_complete = entry.state == checkpoint::EntryState::complete;
-        Verified checked{.path = entry.path,
-                         .defects = is_complete
-                                        ? defects_of(entry.path)
-                                        : std::vector{checkpoint::Defect{"COMPLETE", entry.obstacle}}};
+        auto result = is_complete ? verified(entry.path)
+                                  : checkpoint::Verification{.defects = {{"COMPLETE", entry.obstacle}}};
+        Verified checked{.path = entry.path, .defects = std::move(result.defects)};
+        if (!result.note.empty() && std::ranges::find(all.notes, result.note) == all.notes.end()) {
+            all.notes.push_back(std::move(result.note));
+        }
         std::error_code ignored;
         if (!checked.defects.empty() &&
             !std::filesystem::exists(std::filesystem::symlink_status(entry.path, ignored))) {

@@ -149,6 +149,7 @@ std::string json_of(const Verification& verification) {
         all.push_back({{"path", checked.path}, {"damages", std::move(defects)}});
     }
     return written({{"checkpoints", std::move(all)},
+                    {"notes", verification.notes},
                     {"damages", verification.num_damages()},
                     {"bytes", verification.bytes},
                     {"seconds", verification.seconds}});

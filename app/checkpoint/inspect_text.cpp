@@ -206,6 +206,12 @@ std::string text_of(const Verification& verification) {
                                 printable(damage.what));
         }
     }
+    for (const auto& note : verification.notes) {
+        text += fmt::format("note: {}\n", printable(note));
+    }
+    if (verification.checkpoints.empty()) {
+        return text + "no checkpoint is complete\n";
+    }
     const auto defects = verification.num_damages();
     const double rate =
         verification.seconds > 0 ? static_cast<double>(verification.bytes) / verification.seconds : 0;

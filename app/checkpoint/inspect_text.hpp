@@ -21,6 +21,7 @@ struct Verified {
 /// Result of --verify for all checkpoints.
 struct Verification {
     std::vector<Verified> checkpoints;
+    std::vector<std::string> notes;  ///< files that an interrupted save has left
     std::int64_t bytes = 0;
     double seconds = 0;
 

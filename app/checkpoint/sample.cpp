@@ -45,13 +45,24 @@ std::int64_t expect_rows_for(const std::string& prompt,
     return std::ssize(ids);
 }
 
+/// Returns " at 910 tokens/s"; empty if no token was read.
+std::string rate_of(const train::ReadTokens& read) {
+    return read.tokens > 0
+               ? fmt::format(" at {:.4g} tokens/s", static_cast<double>(read.tokens) / read.seconds)
+               : "";
+}
+
 /// Returns "200 tokens at 31.4 tokens/s, after 52 tokens of the prompt at 910 tokens/s".
 std::string speed_of(const train::GeneratedText& made) {
-    auto text = fmt::format("{} tokens at {:.4g} tokens/s", made.tokens,
-                            static_cast<double>(made.tokens) / made.seconds);
-    if (made.prompt_tokens > 0) {
-        text += fmt::format(", after {} tokens of the prompt at {:.4g} tokens/s", made.prompt_tokens,
-                            static_cast<double>(made.prompt_tokens) / made.prompt_seconds);
+    const auto tokens = [](std::int64_t number) {
+        return fmt::format("{} token{}", number, number == 1 ? "" : "s");
+    };
+    auto text = fmt::format("{} at {:.4g} tokens/s, after {} of the prompt{}", tokens(made.tokens),
+                            static_cast<double>(made.tokens) / made.seconds, tokens(made.prompt_tokens),
+                            rate_of(made.prompt));
+    if (made.again.tokens > 0) {
+        text += fmt::format("; {} read again{}, because the text reached data.seq", tokens(made.again.tokens),
+                            rate_of(made.again));
     }
     return text;
 }

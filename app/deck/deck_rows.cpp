@@ -109,7 +109,7 @@ std::string problem_of_check(const CheckOptions& options, const GivenOptions& gi
 
 /// Option --ops: `12-20`, or `12` for one op.
 OptionRowOf<PlanOptions> ops_row() {
-    return {"--ops", "A-B", "a range of op numbers such as 12-20, or one number",
+    return {"--ops", "A-B", "a range of op numbers from 0 to 2147483647 such as 12-20, or one number",
             "print ops A to B, as numbered by --all", [](PlanOptions& options, const std::string& text) {
                 const auto dash = text.find('-');
                 const auto first = number_in(text.substr(0, dash), 0, INT_MAX);
@@ -125,11 +125,12 @@ OptionRowOf<PlanOptions> ops_row() {
 
 /// Option --tokens: `300B`.
 OptionRowOf<PlanOptions> tokens_row() {
-    return {"--tokens", "N", "a number of tokens such as 300B (10^9)",
+    constexpr std::int64_t max_tokens = 1'000'000'000'000'000'000;
+    return {"--tokens", "N", "a number of tokens from 1 to 10^18, such as 300B (10^9)",
             "with --machines: train on N tokens (default: as the deck)",
             [](PlanOptions& options, const std::string& text) {
                 options.tokens = deck::read_integer(text);
-                return options.tokens.value_or(0) > 0;
+                return options.tokens.value_or(0) > 0 && *options.tokens <= max_tokens;
             }};
 }
 

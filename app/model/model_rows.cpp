@@ -7,6 +7,7 @@ namespace ziggurat::app {
 namespace {
 
 constexpr std::int64_t min_shard_bytes = 1024;
+constexpr std::int64_t max_shard_bytes = 1'000'000'000'000'000;
 
 template <class O>
 PositionalRowOf<O> positional(const char* name, const char* doc, std::string O::*field) {
@@ -14,11 +15,11 @@ PositionalRowOf<O> positional(const char* name, const char* doc, std::string O::
 }
 
 OptionRowOf<ExportOptions> shard_row() {
-    return {"--shard", "BYTES", "a size of at least 1KiB with its unit, such as 2GB",
+    return {"--shard", "BYTES", "a size from 1KiB to 1PB with its unit, such as 2GB",
             "maximum size of tensors per file (default 5GB); larger models become shards with an index",
             [](ExportOptions& options, const std::string& text) {
                 options.shard_bytes = deck::read_bytes(text).value_or(0);
-                return options.shard_bytes >= min_shard_bytes;
+                return options.shard_bytes >= min_shard_bytes && options.shard_bytes <= max_shard_bytes;
             }};
 }
 

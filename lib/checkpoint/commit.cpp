@@ -214,10 +214,8 @@ void mend_latest(const std::string& root) {
     const auto complete = list_complete(root);
     const auto latest = readable_latest(root);
     const auto name = complete.empty() ? "" : fs::path{complete.back()}.filename().string();
-    if (complete.empty() || (latest && latest->name == name)) {
-        return;
-    }
-    if (const auto text = read_manifest_text(complete.back())) {
+    const auto text = complete.empty() ? std::nullopt : read_manifest_text(complete.back());
+    if (text && latest != Latest{name, hash_of_manifest(*text)}) {
         write_latest(root, name, *text);
         storage::rename_path(root + "/LATEST" + unfinished, root + "/LATEST");
         storage::flush_directory(root);

@@ -14,6 +14,7 @@
 #include "base/text/units.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/file_check.hpp"
+#include "checkpoint/latest_check.hpp"
 #include "checkpoint/recorded_deck.hpp"
 #include "checkpoint/structure_check.hpp"
 #include "storage/directory.hpp"
@@ -46,58 +47,29 @@ void check_entries(const CheckpointFiles& files, const Manifest& manifest, std::
     }
 }
 
-/// Returns the defect of LATEST in `root`; nullopt if it is valid.
-std::optional<std::string> problem_of_latest(const std::string& root) {
-    const std::optional<Latest> latest = read_latest(root);
-    if (!latest) {
-        return "it is missing";
-    }
-    const std::optional<std::string> text = read_manifest_text(root + "/" + latest->name);
-    if (!text) {
-        return fmt::format("it names {}, which is not complete", latest->name);
-    }
-    if (hash_of_manifest(*text) != latest->hash_of_manifest) {
-        return fmt::format("it names {}, but not the hash of its COMPLETE", latest->name);
-    }
-    const std::vector<std::string> complete = list_complete(root);
-    const std::string newest =
-        complete.empty() ? latest->name : fs::path{complete.back()}.filename().string();
-    if (newest != latest->name) {
-        return fmt::format(
-            "it names {}, but {} is complete and newer (a job that died during a save leaves this; "
-            "the next start fixes it)",
-            latest->name, newest);
-    }
-    return std::nullopt;
-}
-
-std::optional<std::string> problem_or_error_of_latest(const std::string& root) {
-    try {
-        return problem_of_latest(root);
-    } catch (const Error& error) {
-        return error.what();
-    }
-}
-
-void check_latest(const std::string& path, std::vector<Defect>& defects) {
+void check_latest_of(const std::string& path, Verification& found) {
     const fs::path root = fs::absolute(path).lexically_normal().parent_path();
     std::error_code ignored;
     if (!step_of_folder(path) || (root.filename() != "ckpt" && !fs::exists(root / "LATEST", ignored))) {
         return;
     }
     // A running save first renames the checkpoint, then LATEST, and then removes older checkpoints.
-    std::optional<std::string> before;
+    LatestCheck before;
     for (int looks = 1;; ++looks) {
-        auto problem = problem_or_error_of_latest(root.string());
-        const bool may_change = problem != before || fs::exists(root / "LATEST.tmp", ignored);
-        if (!problem) {
+        auto check = check_latest(root.string());
+        const bool may_change =
+            check != before || (!check.defect.empty() && fs::exists(root / "LATEST.tmp", ignored));
+        if (check == LatestCheck{}) {
             return;
         }
         if (!may_change || looks == max_tries) {
-            defects.push_back({"LATEST", std::move(*problem)});
+            if (!check.defect.empty()) {
+                found.defects.push_back({"LATEST", std::move(check.defect)});
+            }
+            found.note = std::move(check.note);
             return;
         }
-        before = std::move(problem);
+        before = std::move(check);
         std::this_thread::sleep_for(looks == 1 ? std::chrono::milliseconds{1} : between_looks);
     }
 }
@@ -146,7 +118,7 @@ Verification verify_checkpoint(const std::string& path_as_given,
     } catch (const Error& error) {
         found.defects.push_back({"COMPLETE", error.what()});
     }
-    check_latest(path, found.defects);
+    check_latest_of(path, found);
     return found;
 }
 

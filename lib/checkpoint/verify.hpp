@@ -15,14 +15,15 @@ namespace ziggurat::checkpoint {
 
 struct Verification {
     std::vector<Defect> defects;
+    std::string note = {};  ///< LATEST, as an interrupted save leaves it; empty: no note
     std::int64_t bytes_read = 0;
 };
 
 /// Verifies all files of the checkpoint at `path`; keeps them open meanwhile.
 ///
 /// Checks COMPLETE and its deck, every byte of every listed file and the HDF5 structure; reports files that
-/// are not listed. If the checkpoint lies in a folder `ckpt` or next to a LATEST, checks LATEST too: it must
-/// name the newest complete checkpoint and the hash of its COMPLETE.
+/// are not listed. If the checkpoint lies in a folder `ckpt` or next to a LATEST, checks LATEST too: see
+/// check_latest().
 ///
 /// \param progress  called repeatedly, on this thread, with bytes done and in total; may be empty
 /// Errors: Error{resource} if out of memory; I/O errors count as defects

@@ -151,6 +151,9 @@ TEST(TextGenerator, ReadsTheSecondHalfOfALongTextAgain) {
     hooks.begin = [&](Assembly& assembly) {
         const auto whole = generate_text(run, assembly, *tokenizer, *run.validate.sample, 0);
         EXPECT_EQ(whole->tokens, 40);
+        EXPECT_EQ(whole->prompt_tokens, 9);
+        EXPECT_EQ(whole->prompt.tokens, 8) << "the last token of the prompt is read with logits";
+        EXPECT_EQ(whole->again.tokens, 3 * 9);
         // The cache is full with tokens 0 to 19, which predict token 20. Then it has only tokens 11 to 20.
         const auto text = run.validate.sample->prompt + whole->text;
         for (const std::size_t last : {20, 31}) {

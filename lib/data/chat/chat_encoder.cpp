@@ -117,7 +117,7 @@ RenderRequest render_request(const ChatRecord& record, spec::LossOn loss_on) {
         const auto& message = record.messages[static_cast<std::size_t>(i)];
         if (!is_assistant(message)) {
             expect_no_request(message, i);
-        } else if (std::ranges::find(request.excluded, MessageRange{i, i + 1}) == request.excluded.end()) {
+        } else if (!std::ranges::binary_search(request.excluded, i, {}, &MessageRange::first)) {
             request.turns.push_back({i, i + 1});
             is_last_excluded = false;
         } else {
@@ -228,11 +228,10 @@ EncodedSample ChatEncoder::encode_conversation(const ChatRecord& record) {
     } else {
         count_spans(rendered, process_->span_method(record.has_tools), sample);
     }
-    for (std::size_t i = 0; i < begins_.size(); ++i) {
-        const bool is_excluded = std::ranges::any_of(rendered.excluded, [&](const TextSpan& span) {
-            return begins_[i] >= span.begin && begins_[i] < span.end;
-        });
-        sample.counts[i] = is_excluded ? 0 : sample.counts[i];
+    for (const auto& span : rendered.excluded) {
+        const auto first = std::ranges::lower_bound(begins_, span.begin) - begins_.begin();
+        const auto last = std::ranges::lower_bound(begins_, span.end) - begins_.begin();
+        std::fill(sample.counts.begin() + first, sample.counts.begin() + std::max(first, last), 0);
     }
     return sample;
 }
@@ -252,9 +251,12 @@ void ChatEncoder::count_spans(const RenderedText& rendered, SpanMethod method, E
 
 // Same as apply_chat_template(return_assistant_tokens_mask=True) of transformers.
 void ChatEncoder::count_marked(TextSpan span, std::size_t text_bytes, EncodedSample& sample) const {
-    for (std::size_t i = 0; i < begins_.size(); ++i) {
+    // The token before the first one that begins in the span may end in it.
+    const auto first = std::ranges::lower_bound(begins_, span.begin) - begins_.begin();
+    for (auto i = static_cast<std::size_t>(std::max<std::ptrdiff_t>(first - 1, 0));
+         i < begins_.size() && begins_[i] < span.end; ++i) {
         const auto end = i + 1 < begins_.size() ? begins_[i + 1] : text_bytes;
-        if (begins_[i] < span.end && (begins_[i] >= span.begin || end > span.begin)) {
+        if (begins_[i] >= span.begin || end > span.begin) {
             sample.counts[i] = 1;
         }
     }

@@ -17,6 +17,50 @@ namespace {
 constexpr std::array instead_of_content{"tool_calls", "function_call", "thinking", "reasoning_content",
                                         "reasoning"};
 
+/// Names in `chat_template_kwargs` that would have no effect: the program or transformers sets them.
+struct ReservedVariable {
+    const char* name;
+    const char* remedy;
+};
+constexpr const char* remove_it = "Remove it.";
+constexpr const char* own_field = "Write it as a field of the record.";
+constexpr const char* deck_template = "Name the template in data.train, or with --template.";
+constexpr std::array reserved_variables{
+    ReservedVariable{"messages", own_field},
+    ReservedVariable{"conversation", own_field},
+    ReservedVariable{"tools", own_field},
+    ReservedVariable{"documents", own_field},
+    ReservedVariable{"add_generation_prompt", remove_it},
+    ReservedVariable{"continue_final_message", remove_it},
+    ReservedVariable{"chat_template", deck_template},
+    ReservedVariable{"tokenize", remove_it},
+    ReservedVariable{"padding", remove_it},
+    ReservedVariable{"truncation", remove_it},
+    ReservedVariable{"max_length", remove_it},
+    ReservedVariable{"return_tensors", remove_it},
+    ReservedVariable{"return_dict", remove_it},
+    ReservedVariable{"return_assistant_tokens_mask", remove_it},
+    ReservedVariable{"tokenizer_kwargs", remove_it},
+};
+
+/// Adds the object of `chat_template_kwargs` to the variables of the template.
+void add_variables(const ChatJson& further, ChatRecord& made) {
+    if (further.is_null()) {
+        return;
+    }
+    if (!further.is_object()) {
+        refuse_record("field 'chat_template_kwargs' is not an object", "Correct the record.");
+    }
+    for (const auto& reserved : reserved_variables) {
+        if (further.contains(reserved.name)) {
+            refuse_record(fmt::format("field 'chat_template_kwargs' has '{}', which a record cannot set",
+                                      reserved.name),
+                          reserved.remedy);
+        }
+    }
+    made.variables.update(further);
+}
+
 void check_message(const ChatJson& message, const std::string& location) {
     if (!message.is_object()) {
         refuse_record(fmt::format("{} is not an object", location), "Correct the record.");
@@ -171,13 +215,7 @@ void read_variables(RecordFields& record, ChatRecord& made) {
     if (auto documents = record.use_json("documents", "Write a list of documents."); !documents.is_null()) {
         made.variables["documents"] = std::move(documents);
     }
-    const auto further = record.use_json("chat_template_kwargs", "Write an object.");
-    if (!further.is_null() && !further.is_object()) {
-        refuse_record("field 'chat_template_kwargs' is not an object", "Correct the record.");
-    }
-    if (further.is_object()) {
-        made.variables.update(further);
-    }
+    add_variables(record.use_json("chat_template_kwargs", "Write an object."), made);
     if (record.has("only_last") && record.peek("only_last").is_boolean()) {
         made.counts_last_only = record.use("only_last").get<bool>();
     }

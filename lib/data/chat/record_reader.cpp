@@ -79,7 +79,7 @@ void RecordReader::open_next() {
     text_.clear();
     at_ = 0;
     line_ = 1;
-    has_ended_ = is_array_ = is_array_done_ = needs_comma_ = false;
+    has_ended_ = is_array_ = is_array_done_ = needs_comma_ = is_after_comma_ = false;
     if (const auto found = recognise_file(stream_->beginning(recognised_bytes))) {
         throw Error{ErrorKind::deck, fmt::format("cannot read records from '{}' (it is {}). {}",
                                                  printable(stream_->path()), found->what, found->remedy)};
@@ -155,6 +155,9 @@ bool RecordReader::take_element(RecordBatch& batch) {
     if (is_array_done_) {
         refuse(fmt::format("text after the array, line {}", line_));
     }
+    if (c == ']' && is_after_comma_) {
+        refuse(fmt::format("a comma before the end of the array, line {}", line_));
+    }
     if (c == ']') {
         is_array_done_ = true;
         skip(1);
@@ -165,6 +168,7 @@ bool RecordReader::take_element(RecordBatch& batch) {
             refuse(fmt::format("no comma between records, line {}", line_));
         }
         needs_comma_ = false;
+        is_after_comma_ = true;
         skip(1);
         return true;
     }
@@ -181,6 +185,7 @@ bool RecordReader::take_element(RecordBatch& batch) {
     batch.records.push_back({text_.substr(at_, end - at_), line_});
     skip(end - at_);
     needs_comma_ = true;
+    is_after_comma_ = false;
     return true;
 }
 

@@ -68,6 +68,7 @@ class RecordReader {
     bool is_array_ = false;
     bool is_array_done_ = false;
     bool needs_comma_ = false;
+    bool is_after_comma_ = false;
     std::int64_t line_ = 1;  ///< of at_
     std::int64_t bytes_before_ = 0;
     std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash_;

@@ -18,8 +18,9 @@
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/text_width.hpp"
-#include "data/chat/template_script_impl.hpp"
-#include "data/chat/template_spans_impl.hpp"
+#include "data/jinja/template_boundaries_impl.hpp"
+#include "data/jinja/template_script_impl.hpp"
+#include "data/jinja/template_spans_impl.hpp"
 
 extern char** environ;
 
@@ -33,7 +34,8 @@ constexpr double seconds_for_start = 60;
 ///
 /// Returns the process id, or -1 and errno.
 std::pair<pid_t, int> spawn(const std::string& python, int socket) {
-    const auto script = std::string{template_environment} + template_spans + template_main;
+    const auto script =
+        std::string{template_environment} + template_boundaries + template_spans + template_main;
     const std::array<const char*, 5> words{python.c_str(), "-I", "-c", script.c_str(), nullptr};
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
@@ -221,7 +223,8 @@ RenderedText TemplateProcess::render(const RenderRequest& request) {
     };
     return {.text = answer["text"].get<std::string>(),
             .spans = spans_of("spans"),
-            .excluded = spans_of("excluded")};
+            .excluded = spans_of("excluded"),
+            .rendered_messages = answer.value("rendered", std::int64_t{0})};
 }
 
 ChatJson TemplateProcess::exchange(const std::string& line, double seconds) {

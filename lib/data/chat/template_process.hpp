@@ -57,6 +57,7 @@ struct RenderedText {
     /// Texts of excluded messages inside of a turn; if no turn is requested, of all excluded messages. Empty
     /// for spans of generation blocks, which omit these messages.
     std::vector<TextSpan> excluded;
+    std::int64_t rendered_messages = 0;  ///< in all renderings that found the spans
 };
 
 /// Error about a template that renders no conversation, independent of the record.

@@ -63,12 +63,12 @@ class CachedText {
     CachedText(const spec::RunSpec& spec, Assembly& assembly)
         : passes_{spec, assembly}, sequence_{passes_.open()} {}
 
-    /// Makes the cache hold all of `text` except the last token.
-    void read(std::span<const std::int32_t> text) {
+    /// Makes the cache hold `text` without its last token. Returns the number of tokens that it reads.
+    std::int64_t read(std::span<const std::int32_t> text) {
         const auto limit = passes_.max_positions();
         const bool is_full = passes_.length(sequence_) == limit;
         if (const auto read = passes_.length(sequence_); read > 0 && !is_full) {
-            return;  // each token is added when the one after it is drawn
+            return 0;  // each token is added when the one after it is drawn
         }
         passes_.close(sequence_);
         sequence_ = passes_.open();
@@ -78,16 +78,14 @@ class CachedText {
             tokens.push_back({sequence_, token});
         }
         passes_.read_prompts(tokens, passes_.passes_for(schedule::CachedKind::prompt, std::ssize(tokens)));
-        read_ += std::ssize(tokens);
+        return std::ssize(tokens);
     }
 
     std::span<const float> logits_after(std::int32_t token) { return passes_.logits(sequence_, token); }
-    std::int64_t num_read() const { return read_; }
 
   private:
     CachedSequences passes_;
     int sequence_;
-    std::int64_t read_ = 0;
 };
 
 }  // namespace
@@ -111,13 +109,15 @@ std::optional<GeneratedText> generate_text(const spec::RunSpec& spec,
             return std::nullopt;
         }
         const auto begin_ns = monotonic_ns();
-        cached.read(text);
+        const auto read = cached.read(text);
         const auto read_ns = monotonic_ns();
+        auto& reading = position == 0 ? made.prompt : made.again;
+        reading.tokens += read;
+        reading.seconds += seconds_between(begin_ns, read_ns);
         // A model may have more rows than its tokenizer has tokens.
         auto logits = cached.logits_after(text.back());
         logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(tokenizer.vocab_size())));
         text.push_back(draw_token(logits, drawing, random_of(spec.run.seed, step, position), weights));
-        made.prompt_seconds += seconds_between(begin_ns, read_ns);
         made.seconds += seconds_between(read_ns, monotonic_ns());
         if (std::ranges::find(limits.end_tokens, text.back()) != limits.end_tokens.end()) {
             const std::span before{text.data(), text.size() - 1};
@@ -128,7 +128,7 @@ std::optional<GeneratedText> generate_text(const spec::RunSpec& spec,
     }
     const std::span all{text};
     made.text = end ? *end : data::decoded_after(tokenizer, all.first(prompt), all.subspan(prompt));
-    made.prompt_tokens = cached.num_read();
+    made.prompt_tokens = made.prompt.tokens + (sample.tokens > 0 ? 1 : 0);
     made.tokens = std::ssize(text) - static_cast<std::int64_t>(prompt);
     return made;
 }

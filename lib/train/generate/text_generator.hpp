@@ -21,13 +21,20 @@ struct TextLimits {
     std::vector<std::int32_t> end_tokens = {};  ///< the text ends before the first of these tokens
 };
 
+/// Tokens that were read in passes without logits.
+struct ReadTokens {
+    std::int64_t tokens = 0;
+    double seconds = 0;
+};
+
 /// A generated text, and how long its tokens took.
 struct GeneratedText {
     std::string text;
-    std::int64_t prompt_tokens = 0;  ///< read in passes without logits
+    std::int64_t prompt_tokens = 0;  ///< of the prompt, without those that are cut at its beginning
     std::int64_t tokens = 0;         ///< generated
-    double prompt_seconds = 0;
-    double seconds = 0;  ///< of the generated tokens
+    ReadTokens prompt = {};          ///< the prompt, except its last token
+    ReadTokens again = {};           ///< text that was read again because it reached data.seq
+    double seconds = 0;              ///< of the generated tokens
 };
 
 /// Generates the text that follows `sample.prompt`, token by token; nullopt if `stops` cancelled it.

@@ -10,7 +10,10 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "checkpoint/catalogue/catalogue.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/verify.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/unit/checkpoint/stored_tensors.hpp"
 
@@ -90,6 +93,87 @@ TEST(Fault, AFailingDiskAtAnyInstantLeavesTheOlderCheckpoint) {
 
 TEST(Fault, SavingTheSameStepAgainMayFailAtAnyInstant) {
     fail_each_operation(ENOSPC, 1);
+}
+
+/// Ends the process, as a kill does, at the operation that the counter reaches.
+int end_process(const char*, std::int64_t, std::int64_t) {
+    if (operations_until_fault-- == 0) {
+        _exit(9);
+    }
+    return 0;
+}
+
+/// Returns the notes of a verification of all checkpoints, and expects no defects.
+std::string verify_resumable(const std::string& root) {
+    std::string notes;
+    if (fs::is_empty(root)) {
+        return notes;  // the first save has only made the folder of checkpoints
+    }
+    for (const CatalogueEntry& entry : catalogue(root).entries) {
+        if (entry.state == EntryState::unfinished) {
+            notes += entry.obstacle;
+            continue;
+        }
+        EXPECT_EQ(entry.state, EntryState::complete) << entry.path << ": " << entry.obstacle;
+        const Verification found = verify_checkpoint(entry.path);
+        EXPECT_TRUE(found.defects.empty())
+            << found.defects.front().file << ": " << found.defects.front().what;
+        notes += found.note;
+    }
+    return notes;
+}
+
+/// Kills the save of a step after those of `before`, at each operation in turn.
+void kill_at_each_operation(const std::vector<std::int64_t>& before, std::int64_t step) {
+    test::keep_scratch_in_memory();
+    const std::vector<test::WriterShare> shares = draw_shares(2);
+    int notes = 0, kills = 0;
+    for (bool is_killed = true; is_killed; ++kills) {
+        SCOPED_TRACE(kills);
+        const test::ScratchFolder scratch;
+        const std::string root = scratch.file("ckpt");
+        for (const std::int64_t earlier : before) {
+            test::save(root, earlier, draw_shares(1));
+        }
+        const pid_t child = fork();
+        if (child == 0) {
+            operations_until_fault = kills;
+            set_write_fault(end_process);
+            test::save(root, step, shares);
+            _exit(0);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        is_killed = WEXITSTATUS(status) == 9;
+        ASSERT_TRUE(WIFEXITED(status) && (is_killed || WEXITSTATUS(status) == 0));
+        notes += verify_resumable(root).empty() ? 0 : 1;
+        const auto newest = find_newest(root).path;
+        EXPECT_EQ(newest.has_value(), !list_complete(root).empty());
+        repair_folder(root);
+        EXPECT_TRUE(find_newest(root).notes.empty());
+        EXPECT_EQ(find_newest(root).path, newest);
+        if (newest) {
+            EXPECT_EQ(verify_resumable(root), "") << "the next start has repaired the folder";
+        }
+        ASSERT_LT(kills, 200);
+    }
+    EXPECT_GT(notes, 10) << "fewer unfinished states than operations of a save";
+}
+
+TEST(Fault, AKillDuringASaveLeavesNoDefect) {
+    kill_at_each_operation({1}, 2);
+}
+
+TEST(Fault, AKillDuringTheFirstSaveLeavesNoDefect) {
+    kill_at_each_operation({}, 1);
+}
+
+TEST(Fault, AKillDuringASecondSaveOfAStepLeavesNoDefect) {
+    kill_at_each_operation({1}, 1);
+}
+
+TEST(Fault, AKillDuringASaveBeforeALaterStepLeavesNoDefect) {
+    kill_at_each_operation({1, 3}, 2);
 }
 
 TEST(Fault, ALimitOnTheSizeOfFilesIsAnErrorLikeOthers) {

@@ -215,6 +215,12 @@ TEST_F(SampleFiles, NameTheDamageOfAnArray) {
     EXPECT_THAT(failure("[" + record("a") + "\n" + record("a") + "]"),
                 HasSubstr("no comma between records, line 2"));
     EXPECT_THAT(failure("[3]"), HasSubstr("not an object, line 1"));
+    EXPECT_THAT(failure("[" + record("a") + ",]"), HasSubstr("a comma before the end of the array, line 1"));
+    EXPECT_THAT(failure("[\n" + record("a") + ",\n" + record("b") + ",\n \n]\n"),
+                HasSubstr("a comma before the end of the array, line 5"));
+    EXPECT_THAT(failure("[," + record("a") + "]"), HasSubstr("not an object, line 1"));
+    EXPECT_THAT(failure("[" + record("a") + ",," + record("b") + "]"), HasSubstr("not an object, line 1"));
+    EXPECT_THAT(failure("[,]"), HasSubstr("not an object, line 1"));
     EXPECT_THAT(failure("[" + record("a") + "] x"), HasSubstr("text after the array, line 1"));
     EXPECT_THAT(failure("PK\x03\x04" + std::string(600, 'x')), HasSubstr("cannot read records from"));
 }

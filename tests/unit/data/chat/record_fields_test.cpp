@@ -134,6 +134,22 @@ TEST(RecordFields, ThatAreNotUsedAreNamed) {
     EXPECT_TRUE(one_of(with_turns(R"("only_last": true)")).counts_last_only);
 }
 
+TEST(RecordFields, VariablesThatARecordCannotSetAreRefused) {
+    EXPECT_EQ(
+        one_of(with_turns(R"("chat_template_kwargs": {"bos_token": "<s>", "a": [1]})")).variables.size(), 2U);
+    for (const char* name :
+         {"messages", "conversation", "tools", "documents", "add_generation_prompt", "continue_final_message",
+          "chat_template", "tokenize", "padding", "truncation", "max_length", "return_tensors", "return_dict",
+          "return_assistant_tokens_mask", "tokenizer_kwargs"}) {
+        for (const char* form : {R"("chat_template_kwargs": {{"x": 1, "{}": true}})",
+                                 R"("chat_template_kwargs": "{{\"{}\": null}}")"}) {
+            EXPECT_THAT(
+                mismatch(fmt::format(fmt::runtime(form), name)),
+                HasSubstr(fmt::format("'chat_template_kwargs' has '{}', which a record cannot set", name)));
+        }
+    }
+}
+
 TEST(RecordFields, ThatAskForAnotherTrainingAreRefused) {
     for (const char* key : {"images", "videos", "audios", "image"}) {
         EXPECT_THAT(mismatch(fmt::format(R"("{}": ["a.png"])", key)), HasSubstr("trains on texts only"));

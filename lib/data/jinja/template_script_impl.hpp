@@ -9,7 +9,7 @@ namespace ziggurat::data {
 ///
 /// Source: transformers 4.46.3, utils/chat_template_utils.py
 inline constexpr const char* template_environment = R"python(
-import json, re, resource, signal, sys
+import bisect, json, re, resource, signal, sys
 from datetime import datetime
 
 out = sys.stdout.buffer
@@ -95,8 +95,16 @@ def fail(problem):
     answer(error=text[:2000], line=line_of(problem))
 
 
+class Rendered:
+    messages = 0  # number of messages in all renderings of a conversation
+
+
+rendered = Rendered()
+
+
 def render(template, messages, asks, variables):
     """Returns the text, and the texts of generation blocks with their begins."""
+    rendered.messages += len(messages)
     blocks.done, blocks.spans = 0, []
     named = dict(variables, messages=messages, add_generation_prompt=asks)
     parts = []

@@ -30,6 +30,14 @@ class Conversation:
     def __init__(self, template, messages, variables, text, marks):
         self.template, self.messages, self.variables = template, messages, variables
         self.text, self.marks = text, marks
+        self.boundaries = None
+
+    def prepare(self, indices, begins, has_marks):
+        """Finds many offsets after messages at once, if that is possible without a rendering for each."""
+        self.boundaries = boundaries_of(self, indices, begins, has_marks)
+
+    def end_token(self):
+        return self.variables.get("eos_token") or ""
 
     def render(self, messages, asks=False):
         return render(self.template, messages, asks, self.variables)
@@ -86,8 +94,7 @@ class Conversation:
         if not is_end:
             begin = content[0] - len(frame[0])
             return begin if self.text[max(begin, 0):content[0]] == frame[0] else None
-        ending = self.variables.get("eos_token") or ""
-        after = frame[1]
+        ending, after = self.end_token(), frame[1]
         if ending and after.endswith(ending) and not self.text.startswith(after, content[1]):
             after = after[:len(after) - len(ending)]
         return content[1] + len(after) if after and self.text.startswith(after, content[1]) else None
@@ -101,6 +108,11 @@ class Conversation:
         found = self.begin_without_rendering(first) if first == 0 else None
         if found is not None:
             return found
+        if self.boundaries is not None:
+            try:
+                return self.boundaries.begin_of(first)
+            except Exception:
+                pass  # it is rendered whole
         try:
             return self.after_prompt(self.messages[:first], self.text)
         except Exception:
@@ -113,6 +125,8 @@ class Conversation:
         """Returns the offset after message `last - 1`; None if it changes when more follow."""
         if last == len(self.messages):
             return len(self.text)
+        if self.boundaries is not None:
+            return self.boundaries.ends[last]
         try:
             through = self.render(self.messages[:last])[0]
         except Exception:
@@ -120,10 +134,14 @@ class Conversation:
             if found is None:
                 raise
             return found
+        return self.end_in_text(through)
+
+    def end_in_text(self, through):
+        """Returns the offset where a rendered beginning ends in the text; None if the text does not begin with it."""
         if self.text.startswith(through):
             return len(through)
         # Some templates write the end token once, after the last message.
-        ending = self.variables.get("eos_token") or ""
+        ending = self.end_token()
         cut = through[:len(through) - len(ending)]
         is_cut = ending and through.endswith(ending) and self.text.endswith(ending) and self.text.startswith(cut)
         return len(cut) if is_cut else None
@@ -132,6 +150,8 @@ class Conversation:
         """Returns the number of generation blocks of messages [0, index)."""
         if index in (0, len(self.messages)):
             return len(self.marks) if index else 0
+        if self.boundaries is not None:
+            return self.boundaries.counts[index]
         try:
             return len(self.render(self.messages[:index])[1])
         except Exception:
@@ -149,6 +169,8 @@ class Conversation:
 
 def marked_spans(conversation, request):
     """Returns the generation blocks of messages [first, last), without those of excluded messages."""
+    edges = [(request["first"], request["last"])] + request["excluded"]
+    conversation.prepare([index for edge in edges for index in edge], [], True)
     kept = set(range(conversation.marks_before(request["first"]), conversation.marks_before(request["last"])))
     for first, last in request["excluded"]:
         kept -= set(range(conversation.marks_before(first), conversation.marks_before(last)))
@@ -157,6 +179,9 @@ def marked_spans(conversation, request):
 
 def rendered_spans(conversation, request):
     """Returns the spans of turns by the texts of beginnings of the conversation."""
+    edges = request["turns"] + request["excluded"]
+    begins = [first for first, last in request["turns"]]
+    conversation.prepare([index for edge in edges for index in edge], begins, False)
     spans = []
     for first, last in request["turns"]:
         begin = conversation.begin_of(first)
@@ -173,10 +198,11 @@ def rendered_spans(conversation, request):
 
 def excluded_spans(conversation, request):
     """Returns the whole texts of excluded messages inside of turns, or of all if no turn is requested."""
-    spans = []
+    spans, turns = [], request["turns"]
+    begins = [begin for begin, end in turns]
     for first, last in request["excluded"]:
-        turns = request["turns"]
-        if turns and not any(begin <= first and last <= end for begin, end in turns):
+        turn = bisect.bisect_right(begins, first) - 1
+        if turns and (turn < 0 or last > turns[turn][1]):
             continue
         begin, end = conversation.end_of(first) if first else 0, conversation.end_of(last)
         if begin is None or end is None:
@@ -185,7 +211,18 @@ def excluded_spans(conversation, request):
     return spans, 0, ""
 
 
+def byte_offsets(text, places):
+    """Returns the offset in UTF-8 of each place in the text."""
+    offsets, done, size = {}, 0, 0
+    for place in sorted(set(places)):
+        size += len(text[done:place].encode("utf-8"))
+        offsets[place] = size
+        done = place
+    return offsets
+
+
 def render_conversation(request):
+    rendered.messages = 0
     template, messages = templates[request["template"]], request["messages"]
     variables = dict(special_tokens, tools=None, documents=None)
     variables.update(request["variables"])
@@ -200,9 +237,9 @@ def render_conversation(request):
             excluded, turn, part = excluded_spans(conversation, request)
         if spans is None or excluded is None:
             return {"turn": turn, "part": part}
-    offset = lambda end: len(text[:end].encode("utf-8"))
-    bytes_of = lambda spans: [[offset(begin), offset(end)] for begin, end in spans]
-    return {"text": text, "spans": bytes_of(spans), "excluded": bytes_of(excluded)}
+    offsets = byte_offsets(text, [at for span in spans + excluded for at in span])
+    bytes_of = lambda spans: [[offsets[begin], offsets[end]] for begin, end in spans]
+    return {"text": text, "spans": bytes_of(spans), "excluded": bytes_of(excluded), "rendered": rendered.messages}
 )python";
 
 }  // namespace ziggurat::data
