@@ -16,6 +16,7 @@
 #include "base/file_kind.hpp"
 #include "base/text/json_depth.hpp"
 #include "deck/files/config_reading.hpp"
+#include "deck/files/config_types.hpp"
 #include "deck/files/hf_positions.hpp"
 #include "deck/files/hf_window.hpp"
 #include "layout/families/family_descriptor.hpp"
@@ -29,9 +30,11 @@ constexpr std::int64_t max_bytes = std::int64_t{1} << 20;
 constexpr int deepest = 16;
 
 /// Keys of unsupported model features, unless they are missing, null, false or 0.
-constexpr std::array refused_keys{"quantization_config", "sliding_window",   "num_local_experts",
-                                  "num_experts",         "n_routed_experts", "is_encoder_decoder",
-                                  "lora_config"};
+constexpr std::array refused_keys{"quantization_config", "sliding_window",
+                                  "num_local_experts",   "num_experts",
+                                  "n_routed_experts",    "is_encoder_decoder",
+                                  "lora_config",         "per_layer_config",
+                                  "mlp_layer_types",     "use_bidirectional_attention"};
 
 bool prints_nothing(const Json& value) {
     return value.is_null() || value == false || (value.is_number() && value == 0);
@@ -69,6 +72,9 @@ class Reading {
         if (*type != (*family)->published.model_type && !take_text_part((*family)->published)) {
             return;
         }
+        if (!check_types(reading_, **family)) {
+            return;
+        }
         for (const auto& key : (*family)->published.keys) {
             const std::string_view by_others[] = {"model.window", window_theta_key};
             if (key.in_rope_parameters == nullptr && std::ranges::count(by_others, key.deck_key) == 0) {
@@ -92,9 +98,6 @@ class Reading {
                                         "models in Ziggurat do not use it", "Use a model without it.");
             }
         }
-        if (!(*family)->has_own_head_dim) {
-            expect_whole_heads();
-        }
         if ((*family)->has_rotary_positions()) {
             read_positions(reading_, **family);
         }
@@ -113,7 +116,7 @@ class Reading {
                 "Fetch the model again.");
             return false;
         }
-        reading_.replace_document(*part);
+        reading_.enter(name);
         return true;
     }
 
@@ -166,7 +169,7 @@ class Reading {
 
     void take_fallback(const layout::HfKey& key) {
         if (key.fallback != nullptr) {
-            reading_.record(key.deck_key, key.fallback, "");
+            reading_.record(key.deck_key, key.fallback, key.name);
         } else {
             reading_.report_finding(key.name, fmt::format("it has no {}", key.name),
                                     fmt::format("it determines {}", key.deck_key),
@@ -189,10 +192,11 @@ class Reading {
         }
     }
 
-    /// True if the family reads the key, or the file says that it has no effect.
+    /// True if the family reads the key or fixes its value, or the file says that it has no effect.
     bool is_used(const layout::Published& published, std::string_view name) const {
         const auto is_key = [&](const layout::HfKey& key) { return key.name == name; };
-        if (std::ranges::any_of(published.keys, is_key)) {
+        const auto is_fact = [&](const layout::HfFact& fact) { return fact.name == name; };
+        if (std::ranges::any_of(published.keys, is_key) || std::ranges::any_of(published.facts, is_fact)) {
             return true;
         }
         const char* const by = published.window_switch;
@@ -210,7 +214,7 @@ class Reading {
         const Json* interval = ConfigReading::find_value(reading_.document(), list.interval);
         if (entries == nullptr) {
             if (interval == nullptr) {
-                reading_.record(list.deck_key, list.fallback, "");
+                reading_.record(list.deck_key, list.fallback, list.interval);
             } else if (auto text = reading_.text_of(list.interval, *interval)) {
                 reading_.record(list.deck_key, std::move(*text), list.interval);
             }
@@ -231,28 +235,6 @@ class Reading {
                 list.name, fmt::format("{} = {} is not implemented", list.name, shown(*entries)),
                 fmt::format("every n-th layer has {} here, and all others {}", list.special, list.usual),
                 "Use a model that has it.");
-        }
-    }
-
-    /// Checks that all heads together are as wide as the model.
-    void expect_whole_heads() {
-        const Json* channels = ConfigReading::find_value(reading_.document(), "head_dim");
-        if (channels != nullptr && !channels->is_number_integer()) {
-            reading_.report_finding("head_dim", fmt::format("head_dim = {}", shown(*channels)),
-                                    "a whole number is expected there", "Fetch or export the model again.");
-            return;
-        }
-        const Json* heads = ConfigReading::find_value(reading_.document(), "num_attention_heads");
-        const Json* hidden = ConfigReading::find_value(reading_.document(), "hidden_size");
-        if (channels == nullptr || heads == nullptr || hidden == nullptr || !channels->is_number_integer() ||
-            !heads->is_number_integer() || !hidden->is_number_integer()) {
-            return;
-        }
-        const auto count = heads->get<std::int64_t>();
-        if (count <= 0 || hidden->get<std::int64_t>() / count != channels->get<std::int64_t>()) {
-            reading_.report_finding(
-                "head_dim", fmt::format("head_dim = {} is not implemented", shown(*channels)),
-                "a head has hidden_size / num_attention_heads channels here", "Use a model that has it.");
         }
     }
 
@@ -290,7 +272,16 @@ HfConfig read_published_config(const std::string& folder) {
     if (is_json_deeper(config.text, deepest)) {
         return refuse("it nests too deep");
     }
-    auto document = Json::parse(config.text, nullptr, false);
+    Json document;
+    try {
+        document = Json::parse(config.text);
+    } catch (const Json::parse_error& problem) {
+        const auto at = location_in(config.text, std::max<std::size_t>(problem.byte, 1) - 1);
+        refuse("its text is not valid JSON here", "Fetch or export the model again.");
+        config.reasons.back().line = at.line;
+        config.reasons.back().column = at.column;
+        return config;
+    }
     if (!document.is_object()) {
         return refuse("it is not a JSON object");
     }
