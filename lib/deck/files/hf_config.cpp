@@ -17,6 +17,7 @@
 #include "base/text/json_depth.hpp"
 #include "deck/files/config_reading.hpp"
 #include "deck/files/config_types.hpp"
+#include "deck/files/hf_layer_list.hpp"
 #include "deck/files/hf_positions.hpp"
 #include "deck/files/hf_window.hpp"
 #include "layout/families/family_descriptor.hpp"
@@ -85,7 +86,7 @@ class Reading {
             expect(fact);
         }
         for (const auto& list : (*family)->published.layer_lists) {
-            take(list);
+            read_layer_list(reading_, list);
         }
         read_window(reading_, **family);
         for (const char* key : refused_keys) {
@@ -207,39 +208,15 @@ class Reading {
         return value == nullptr || *value == false;
     }
 
-    /// Records after which number of layers one is special: from a list with an entry for each, or its
-    /// interval.
-    void take(const layout::HfLayerList& list) {
-        const Json* entries = ConfigReading::find_value(reading_.document(), list.name);
-        const Json* interval = ConfigReading::find_value(reading_.document(), list.interval);
-        if (entries == nullptr) {
-            if (interval == nullptr) {
-                reading_.record(list.deck_key, list.fallback, list.interval);
-            } else if (auto text = reading_.text_of(list.interval, *interval)) {
-                reading_.record(list.deck_key, std::move(*text), list.interval);
-            }
-            return;
-        }
-        const auto is_special = [&](std::size_t i) { return (*entries)[i] == list.special; };
-        std::size_t first = 0;  // layers up to the first special one, with it; 0: none is special
-        bool is_even = entries->is_array();
-        for (std::size_t i = 0; is_even && i < entries->size(); ++i) {
-            first = first == 0 && is_special(i) ? i + 1 : first;
-            is_even = is_special(i) ? (i + 1) % first == 0
-                                    : (*entries)[i] == list.usual && (first == 0 || (i + 1) % first != 0);
-        }
-        if (is_even) {
-            reading_.record(list.deck_key, first == 0 ? "none" : std::to_string(first), list.name);
-        } else {
-            reading_.report_finding(
-                list.name, fmt::format("{} = {} is not implemented", list.name, shown(*entries)),
-                fmt::format("every n-th layer has {} here, and all others {}", list.special, list.usual),
-                "Use a model that has it.");
-        }
-    }
-
     ConfigReading reading_;
 };
+
+/// Adds an error about the whole file.
+void refuse(HfConfig& config,
+            std::string reason,
+            std::string remedy = "Name the folder of a model in the Hugging Face format.") {
+    config.reasons.push_back({"cannot read the model's configuration", std::move(reason), std::move(remedy)});
+}
 
 }  // namespace
 
@@ -248,44 +225,51 @@ HfConfig read_published_config(const std::string& folder) {
     HfConfig config;
     config.file = folder + "/" + hf_config_name;
     std::error_code error;
-    const auto refuse = [&](std::string reason,
-                            std::string remedy = "Name the folder of a model in the Hugging Face format.") {
-        config.reasons.push_back(
-            {"cannot read the model's configuration", std::move(reason), std::move(remedy)});
-        return config;
-    };
     if (const auto other = irregular_file(config.file); !other.empty()) {
-        return refuse(fmt::format("it is {}, not a file", other));
+        refuse(config, fmt::format("it is {}, not a file", other));
+        return config;
     }
     if (!fs::is_regular_file(config.file, error)) {
         config.is_missing = true;
-        return refuse("there is no such file");
+        refuse(config, "there is no such file");
+        return config;
     }
     if (const auto bytes = fs::file_size(config.file, error); error || bytes > max_bytes) {
-        return refuse(error ? error.message() : fmt::format("it has {} bytes", bytes));
+        refuse(config, error ? error.message() : fmt::format("it has {} bytes", bytes));
+        return config;
     }
     std::ifstream file{config.file, std::ios::binary};
-    config.text.assign(std::istreambuf_iterator<char>{file}, {});
+    return read_config_text(config.file, {std::istreambuf_iterator<char>{file}, {}});
+}
+
+HfConfig read_config_text(std::string file, std::string text) {
+    HfConfig config{.file = std::move(file), .text = std::move(text), .values = {}, .reasons = {}};
     if (const auto found = recognise_file(config.text)) {
-        return refuse(fmt::format("it is {}", found->what), found->remedy);
+        refuse(config, fmt::format("it is {}", found->what), found->remedy);
+        return config;
     }
     if (is_json_deeper(config.text, deepest)) {
-        return refuse("it nests too deep");
+        refuse(config, "it nests too deep");
+        return config;
     }
     Json document;
     try {
         document = Json::parse(config.text);
     } catch (const Json::parse_error& problem) {
         const auto at = location_in(config.text, std::max<std::size_t>(problem.byte, 1) - 1);
-        refuse("its text is not valid JSON here", "Fetch or export the model again.");
+        refuse(config, "its text is not valid JSON here", "Fetch or export the model again.");
         config.reasons.back().line = at.line;
         config.reasons.back().column = at.column;
         return config;
+    } catch (const Json::exception&) {
+        refuse(config, "a number in it is beyond the range of numbers", "Fetch or export the model again.");
+        return config;
     }
-    if (!document.is_object()) {
-        return refuse("it is not a JSON object");
+    if (document.is_object()) {
+        Reading{config, std::move(document)}.run();
+    } else {
+        refuse(config, "it is not a JSON object");
     }
-    Reading{config, std::move(document)}.run();
     return config;
 }
 

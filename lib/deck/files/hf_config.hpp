@@ -37,4 +37,7 @@ struct HfConfig {
 /// Reads config.json in `folder`. Invalid content never causes an exception.
 HfConfig read_published_config(const std::string& folder);
 
+/// Reads the text of config.json. `file` is its path for messages.
+HfConfig read_config_text(std::string file, std::string text);
+
 }  // namespace ziggurat::deck

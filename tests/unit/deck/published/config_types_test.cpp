@@ -3,13 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "deck/files/hf_config.hpp"
 #include "layout/families/family_descriptor.hpp"
-#include "tests/support/scratch_folder.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -42,9 +41,7 @@ Json usual(const char* family) {
 }
 
 HfConfig read(const Json& document) {
-    const test::ScratchFolder folder;
-    std::ofstream{folder.file("config.json")} << document.dump(2);
-    return read_published_config(folder.path());
+    return read_config_text("config.json", document.dump(2));
 }
 
 /// Returns `problem (reason)` of the only error, or the number of errors.
@@ -274,13 +271,13 @@ TEST(ConfigTypes, ChecksTheTextPartOfAModelOfImagesToo) {
 }
 
 TEST(ConfigTypes, NamesTheLineOfTextThatIsNotJson) {
-    const test::ScratchFolder folder;
-    std::ofstream{folder.file("config.json")}
-        << "{\n  \"model_type\": \"llama\",\n  \"hidden_size\": NaN\n}\n";
-    const auto config = read_published_config(folder.path());
+    const auto config =
+        read_config_text("config.json", "{\n  \"model_type\": \"llama\",\n  \"hidden_size\": NaN\n}\n");
     ASSERT_EQ(config.reasons.size(), 1u);
     EXPECT_EQ(config.reasons.front().reason, "its text is not valid JSON here");
     EXPECT_EQ(config.reasons.front().line, 3);
+    EXPECT_EQ(read_config_text("config.json", "{\"a\": 1e999}").reasons.front().reason,
+              "a number in it is beyond the range of numbers");
 }
 
 }  // namespace
