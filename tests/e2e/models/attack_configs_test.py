@@ -180,7 +180,7 @@ def main():
             failures.append(str(failure))
     print(f"{len(cases)} configurations: {read} read, {refused} refused, {len(failures)} wrong")
     expect(not failures, "\n".join(failures[:20]))
-    expect(read > len(cases) / 6 and refused > len(cases) / 3, "nearly all are read, or refused: nothing is compared")
+    expect(read > len(cases) / 10 and refused > len(cases) / 3, "nearly all are read, or refused: nothing is compared")
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ MODELS = {
 }
 # Keys that no class declares, or that decide nothing here: a version may read anything in them.
 FREE = ("torch_dtype", "transformers_version", "model_type")
+MAX_LAYERS = 20000  # transformers makes a list with an entry for each layer
 TEXTS = ("x", "", "full_attention", "linear", "gelu", "4")
 
 
@@ -138,4 +139,7 @@ def changed(chance):
         change = chance.choice(CHANGES)
         change(holder, key, chance)
         done.append(f"{change.__name__} {'.'.join((*path, key))}")
+    for key in ("num_hidden_layers", "n_layer"):
+        if isinstance(config.get(key), int) and config[key] > MAX_LAYERS:
+            config[key] = MAX_LAYERS
     return name, config, ", ".join(done)
