@@ -31,14 +31,26 @@ const ConfigReading::Json* ConfigReading::find_value(const Json& map, const std:
 }
 
 void ConfigReading::record(const std::string& deck_key, std::string text, const std::string& key) {
-    config_.values.push_back({deck_key, std::move(text), key, key.empty() ? 0 : line_of(key)});
+    const auto at = location_of(key);
+    config_.values.push_back({deck_key, std::move(text), prefix_ + key, at.line, at.column});
+}
+
+void ConfigReading::enter(const std::string& name) {
+    Json part = document_.at(name);
+    document_ = std::move(part);
+    prefix_ += name + ".";
 }
 
 void ConfigReading::report_finding(const std::string& key,
                                    std::string problem,
                                    std::string reason,
                                    std::string advice) {
-    config_.reasons.push_back({std::move(problem), std::move(reason), std::move(advice), line_of(key)});
+    const auto at = location_of(key);
+    if (const auto leaf = key.substr(key.rfind('.') + 1);
+        (problem + reason).find(leaf) == std::string::npos) {
+        reason += fmt::format("; the key is {}", key);
+    }
+    config_.reasons.push_back({std::move(problem), std::move(reason), std::move(advice), at.line, at.column});
 }
 
 std::optional<std::string> ConfigReading::text_of(const std::string& key, const Json& value) {
@@ -69,12 +81,9 @@ std::optional<std::string> ConfigReading::list_text_of(const std::string& key, c
     return "[" + text + "]";
 }
 
-int ConfigReading::line_of(const std::string& key) const {
-    const auto at = config_.text.find('"' + key + '"');
-    return at == std::string::npos
-               ? 0
-               : 1 + static_cast<int>(std::count(
-                         config_.text.begin(), config_.text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+TextLocation ConfigReading::location_of(const std::string& key) const {
+    const auto found = keys_.find(prefix_ + key);
+    return found == keys_.end() ? TextLocation{} : found->second;
 }
 
 }  // namespace ziggurat::deck

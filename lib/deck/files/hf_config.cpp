@@ -16,6 +16,8 @@
 #include "base/file_kind.hpp"
 #include "base/text/json_depth.hpp"
 #include "deck/files/config_reading.hpp"
+#include "deck/files/config_types.hpp"
+#include "deck/files/hf_layer_list.hpp"
 #include "deck/files/hf_positions.hpp"
 #include "deck/files/hf_window.hpp"
 #include "layout/families/family_descriptor.hpp"
@@ -29,9 +31,11 @@ constexpr std::int64_t max_bytes = std::int64_t{1} << 20;
 constexpr int deepest = 16;
 
 /// Keys of unsupported model features, unless they are missing, null, false or 0.
-constexpr std::array refused_keys{"quantization_config", "sliding_window",   "num_local_experts",
-                                  "num_experts",         "n_routed_experts", "is_encoder_decoder",
-                                  "lora_config"};
+constexpr std::array refused_keys{"quantization_config", "sliding_window",
+                                  "num_local_experts",   "num_experts",
+                                  "n_routed_experts",    "is_encoder_decoder",
+                                  "lora_config",         "per_layer_config",
+                                  "mlp_layer_types",     "use_bidirectional_attention"};
 
 bool prints_nothing(const Json& value) {
     return value.is_null() || value == false || (value.is_number() && value == 0);
@@ -69,6 +73,9 @@ class Reading {
         if (*type != (*family)->published.model_type && !take_text_part((*family)->published)) {
             return;
         }
+        if (!check_types(reading_, **family)) {
+            return;
+        }
         for (const auto& key : (*family)->published.keys) {
             const std::string_view by_others[] = {"model.window", window_theta_key};
             if (key.in_rope_parameters == nullptr && std::ranges::count(by_others, key.deck_key) == 0) {
@@ -79,7 +86,7 @@ class Reading {
             expect(fact);
         }
         for (const auto& list : (*family)->published.layer_lists) {
-            take(list);
+            read_layer_list(reading_, list);
         }
         read_window(reading_, **family);
         for (const char* key : refused_keys) {
@@ -91,9 +98,6 @@ class Reading {
                 reading_.report_finding(key, fmt::format("{} = {} is not implemented", key, shown(*value)),
                                         "models in Ziggurat do not use it", "Use a model without it.");
             }
-        }
-        if (!(*family)->has_own_head_dim) {
-            expect_whole_heads();
         }
         if ((*family)->has_rotary_positions()) {
             read_positions(reading_, **family);
@@ -113,7 +117,7 @@ class Reading {
                 "Fetch the model again.");
             return false;
         }
-        reading_.replace_document(*part);
+        reading_.enter(name);
         return true;
     }
 
@@ -166,7 +170,7 @@ class Reading {
 
     void take_fallback(const layout::HfKey& key) {
         if (key.fallback != nullptr) {
-            reading_.record(key.deck_key, key.fallback, "");
+            reading_.record(key.deck_key, key.fallback, key.name);
         } else {
             reading_.report_finding(key.name, fmt::format("it has no {}", key.name),
                                     fmt::format("it determines {}", key.deck_key),
@@ -189,10 +193,11 @@ class Reading {
         }
     }
 
-    /// True if the family reads the key, or the file says that it has no effect.
+    /// True if the family reads the key or fixes its value, or the file says that it has no effect.
     bool is_used(const layout::Published& published, std::string_view name) const {
         const auto is_key = [&](const layout::HfKey& key) { return key.name == name; };
-        if (std::ranges::any_of(published.keys, is_key)) {
+        const auto is_fact = [&](const layout::HfFact& fact) { return fact.name == name; };
+        if (std::ranges::any_of(published.keys, is_key) || std::ranges::any_of(published.facts, is_fact)) {
             return true;
         }
         const char* const by = published.window_switch;
@@ -203,61 +208,15 @@ class Reading {
         return value == nullptr || *value == false;
     }
 
-    /// Records after which number of layers one is special: from a list with an entry for each, or its
-    /// interval.
-    void take(const layout::HfLayerList& list) {
-        const Json* entries = ConfigReading::find_value(reading_.document(), list.name);
-        const Json* interval = ConfigReading::find_value(reading_.document(), list.interval);
-        if (entries == nullptr) {
-            if (interval == nullptr) {
-                reading_.record(list.deck_key, list.fallback, "");
-            } else if (auto text = reading_.text_of(list.interval, *interval)) {
-                reading_.record(list.deck_key, std::move(*text), list.interval);
-            }
-            return;
-        }
-        const auto is_special = [&](std::size_t i) { return (*entries)[i] == list.special; };
-        std::size_t first = 0;  // layers up to the first special one, with it; 0: none is special
-        bool is_even = entries->is_array();
-        for (std::size_t i = 0; is_even && i < entries->size(); ++i) {
-            first = first == 0 && is_special(i) ? i + 1 : first;
-            is_even = is_special(i) ? (i + 1) % first == 0
-                                    : (*entries)[i] == list.usual && (first == 0 || (i + 1) % first != 0);
-        }
-        if (is_even) {
-            reading_.record(list.deck_key, first == 0 ? "none" : std::to_string(first), list.name);
-        } else {
-            reading_.report_finding(
-                list.name, fmt::format("{} = {} is not implemented", list.name, shown(*entries)),
-                fmt::format("every n-th layer has {} here, and all others {}", list.special, list.usual),
-                "Use a model that has it.");
-        }
-    }
-
-    /// Checks that all heads together are as wide as the model.
-    void expect_whole_heads() {
-        const Json* channels = ConfigReading::find_value(reading_.document(), "head_dim");
-        if (channels != nullptr && !channels->is_number_integer()) {
-            reading_.report_finding("head_dim", fmt::format("head_dim = {}", shown(*channels)),
-                                    "a whole number is expected there", "Fetch or export the model again.");
-            return;
-        }
-        const Json* heads = ConfigReading::find_value(reading_.document(), "num_attention_heads");
-        const Json* hidden = ConfigReading::find_value(reading_.document(), "hidden_size");
-        if (channels == nullptr || heads == nullptr || hidden == nullptr || !channels->is_number_integer() ||
-            !heads->is_number_integer() || !hidden->is_number_integer()) {
-            return;
-        }
-        const auto count = heads->get<std::int64_t>();
-        if (count <= 0 || hidden->get<std::int64_t>() / count != channels->get<std::int64_t>()) {
-            reading_.report_finding(
-                "head_dim", fmt::format("head_dim = {} is not implemented", shown(*channels)),
-                "a head has hidden_size / num_attention_heads channels here", "Use a model that has it.");
-        }
-    }
-
     ConfigReading reading_;
 };
+
+/// Adds an error about the whole file.
+void refuse(HfConfig& config,
+            std::string reason,
+            std::string remedy = "Name the folder of a model in the Hugging Face format.") {
+    config.reasons.push_back({"cannot read the model's configuration", std::move(reason), std::move(remedy)});
+}
 
 }  // namespace
 
@@ -266,35 +225,51 @@ HfConfig read_published_config(const std::string& folder) {
     HfConfig config;
     config.file = folder + "/" + hf_config_name;
     std::error_code error;
-    const auto refuse = [&](std::string reason,
-                            std::string remedy = "Name the folder of a model in the Hugging Face format.") {
-        config.reasons.push_back(
-            {"cannot read the model's configuration", std::move(reason), std::move(remedy)});
-        return config;
-    };
     if (const auto other = irregular_file(config.file); !other.empty()) {
-        return refuse(fmt::format("it is {}, not a file", other));
+        refuse(config, fmt::format("it is {}, not a file", other));
+        return config;
     }
     if (!fs::is_regular_file(config.file, error)) {
         config.is_missing = true;
-        return refuse("there is no such file");
+        refuse(config, "there is no such file");
+        return config;
     }
     if (const auto bytes = fs::file_size(config.file, error); error || bytes > max_bytes) {
-        return refuse(error ? error.message() : fmt::format("it has {} bytes", bytes));
+        refuse(config, error ? error.message() : fmt::format("it has {} bytes", bytes));
+        return config;
     }
     std::ifstream file{config.file, std::ios::binary};
-    config.text.assign(std::istreambuf_iterator<char>{file}, {});
+    return read_config_text(config.file, {std::istreambuf_iterator<char>{file}, {}});
+}
+
+HfConfig read_config_text(std::string file, std::string text) {
+    HfConfig config{.file = std::move(file), .text = std::move(text), .values = {}, .reasons = {}};
     if (const auto found = recognise_file(config.text)) {
-        return refuse(fmt::format("it is {}", found->what), found->remedy);
+        refuse(config, fmt::format("it is {}", found->what), found->remedy);
+        return config;
     }
     if (is_json_deeper(config.text, deepest)) {
-        return refuse("it nests too deep");
+        refuse(config, "it nests too deep");
+        return config;
     }
-    auto document = Json::parse(config.text, nullptr, false);
-    if (!document.is_object()) {
-        return refuse("it is not a JSON object");
+    Json document;
+    try {
+        document = Json::parse(config.text);
+    } catch (const Json::parse_error& problem) {
+        const auto at = location_in(config.text, std::max<std::size_t>(problem.byte, 1) - 1);
+        refuse(config, "its text is not valid JSON here", "Fetch or export the model again.");
+        config.reasons.back().line = at.line;
+        config.reasons.back().column = at.column;
+        return config;
+    } catch (const Json::exception&) {
+        refuse(config, "a number in it is beyond the range of numbers", "Fetch or export the model again.");
+        return config;
     }
-    Reading{config, std::move(document)}.run();
+    if (document.is_object()) {
+        Reading{config, std::move(document)}.run();
+    } else {
+        refuse(config, "it is not a JSON object");
+    }
     return config;
 }
 

@@ -27,13 +27,13 @@ void take(ConfigReading& reading, PositionMaps& maps, const layout::HfKey& key) 
                                mention(maps.other(), key.name)});
     }
     if (const Mention* used = first_of(read); used != nullptr) {
-        if (auto text = reading.text_of(used->key, *used->value)) {
-            reading.record(key.deck_key, std::move(*text), used->key);
+        if (auto text = reading.text_of(used->path, *used->value)) {
+            reading.record(key.deck_key, std::move(*text), used->path);
             maps.expect_same(all, used->path, *used->value);
         }
         return;
     }
-    reading.record(key.deck_key, key.fallback, "");
+    reading.record(key.deck_key, key.fallback, key.name);
     maps.expect_same(all, fmt::format("{}, which is not given and so", key.name), Json::parse(key.fallback));
 }
 
@@ -52,9 +52,9 @@ void take_window_theta(ConfigReading& reading, PositionMaps& maps, const layout:
     const std::vector<Mention> read{mention(scope, "rope_theta"), mention(maps.top(), key.name)};
     const Mention* used = first_of(read);
     if (used == nullptr) {
-        reading.record(key.deck_key, key.fallback, "");
-    } else if (auto text = reading.text_of(used->key, *used->value)) {
-        reading.record(key.deck_key, std::move(*text), used->key);
+        reading.record(key.deck_key, key.fallback, key.name);
+    } else if (auto text = reading.text_of(used->path, *used->value)) {
+        reading.record(key.deck_key, std::move(*text), used->path);
         maps.expect_same(read, used->path, *used->value);
     }
 }
@@ -67,7 +67,7 @@ void expect_whole_channels(PositionMaps& maps, const layout::FamilyDescriptor& f
     for (const PositionScope* scope : {&maps.top(), &maps.used(), &maps.other()}) {
         const auto share = mention(*scope, share_name);
         if (!has_key && share.is_given() && *share.value != 1) {
-            maps.refuse(share_name,
+            maps.refuse(share.path,
                         fmt::format("{} = {} is not implemented", share.path, shown(*share.value)),
                         fmt::format("{} rotates all channels of a head here", family.name));
         }

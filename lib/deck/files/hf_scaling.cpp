@@ -48,16 +48,20 @@ class Scaling {
     void run() {
         const auto types = types_in(maps_.used());
         const Mention* written = first_of(types);
-        const bool is_printed = written != nullptr && !written->value->is_null();
-        type_ = is_printed ? *written->value : Json("default");
-        const std::string type_key = is_printed ? written->key : "";
-        expect_same_type(types, is_printed ? written->path : maps_.used().path("rope_type") + absent);
-        expect_same_type(types_in(maps_.other()),
-                         is_printed ? written->path : maps_.used().path("rope_type") + absent);
+        if (written != nullptr && !written->value->is_string()) {
+            maps_.refuse(written->path, fmt::format("{} = {}", written->path, shown(*written->value)),
+                         "the name of a type is expected there");
+            return;
+        }
+        type_ = written != nullptr ? *written->value : Json("default");
+        const auto type_key = written != nullptr ? written->path : maps_.used().path("rope_type");
+        const auto used = written != nullptr ? type_key : type_key + absent;
+        expect_same_type(types, used);
+        expect_same_type(types_in(maps_.other()), used);
         const auto kind = kind_of(type_);
         if (kind == Kind::none) {
             reading_.record("model.rope_scaling.kind", layout::name_of(Kind::none), type_key);
-            expect_unscaled(is_printed);
+            expect_unscaled(written != nullptr);
         } else if (kind && family_.scales_by(*kind)) {
             scaling_.kind = *kind;
             reading_.record("model.rope_scaling.kind", layout::name_of(*kind), type_key);
@@ -158,7 +162,7 @@ class Scaling {
                                     fmt::format("rope type {} without {}", shown(type_), key.name),
                                     fmt::format("it determines model.rope_scaling.{}", key.deck_key),
                                     "Fetch or export the model again.");
-        } else if (record(key, used->key, *used->value)) {
+        } else if (record(key, used->path, *used->value)) {
             maps_.expect_same(others, used->path, *used->value);
         }
     }
@@ -168,7 +172,7 @@ class Scaling {
         const auto used = mention(maps_.used(), key.name);
         if (used.is_given()) {
             take_required(key, {used}, {});
-        } else if (record(key, "", otherwise)) {
+        } else if (record(key, used.path, otherwise)) {
             maps_.expect_same({mention(maps_.other(), key.name)}, used.path + absent, otherwise);
         }
     }
@@ -181,7 +185,7 @@ class Scaling {
             take_required(key, {inside, mention(maps_.top(), longest_name())}, {outside});
         } else if (outside.is_given()) {
             take_required(key, {outside}, {inside});
-        } else if (const auto value = Json::parse(usual); record(key, "", value)) {
+        } else if (const auto value = Json::parse(usual); record(key, outside.path, value)) {
             maps_.expect_same({inside, mention(maps_.other(), key.name)}, outside.path + absent, value);
         }
     }
@@ -240,7 +244,7 @@ class Scaling {
                 const bool is_ignored = scope == &maps_.used() && is_printed;
                 if (!is_ignored && factor.is_given()) {
                     reading_.report_finding(
-                        key.name,
+                        factor.path,
                         fmt::format("{} = {} without a rope_type that uses it", factor.path,
                                     shown(*factor.value)),
                         "versions of transformers ignore it",
@@ -255,7 +259,8 @@ class Scaling {
         for (const auto& [key, value] : maps_.used().map->items()) {
             if (!value.is_null() && !is_used(key, value)) {
                 reading_.report_finding(
-                    key, fmt::format("{} = {} is not used", maps_.used().path(key), shown(value)),
+                    maps_.used().path(key),
+                    fmt::format("{} = {} is not used", maps_.used().path(key), shown(value)),
                     fmt::format("rope type {} does not have it", shown(type_)),
                     "Remove it if the model was trained without it.");
             }

@@ -41,12 +41,12 @@ class Windows {
         } else if (published_.usual_window_pattern > 0 && window.text != "none") {
             take_pattern(window);
         } else {
-            record(window, "none", "");
+            record(window, "none", types_name);
         }
     }
 
   private:
-    /// A value in deck syntax, and the key of the file that gives it; an empty key: it is a default.
+    /// A value in deck syntax, and the key of the file that gives it by its value or its absence.
     struct Size {
         std::string text = "none";
         std::string key;
@@ -78,7 +78,7 @@ class Windows {
         if (const char* const by = published_.window_switch; by != nullptr) {
             const Json* is_on = value(by);
             if (is_on == nullptr || *is_on == false) {
-                return {"none", is_on == nullptr ? "" : by};
+                return {"none", by};
             }
             if (*is_on != true) {
                 refuse(by, *is_on, "it is true or false here");
@@ -86,9 +86,12 @@ class Windows {
         }
         const Json* size = ConfigReading::find(reading_.document(), key->name);
         if (size == nullptr) {
-            return {key->fallback, ""};
+            return {key->fallback, key->name};
         }
         if (size->is_null()) {
+            if (published_.usual_window_pattern > 0) {
+                refuse(key->name, *size, "all layers have a mask of a window in the class of transformers");
+            }
             return {"none", key->name};
         }
         return {reading_.text_of(key->name, *size).value_or("none"), key->name};
@@ -138,7 +141,7 @@ class Windows {
         if (!first.is_number_integer() || layers == nullptr || !layers->is_number_integer()) {
             refuse(name, first, "a number of layers is expected there");
         } else if (first.get<std::int64_t>() >= layers->get<std::int64_t>()) {
-            record({"none", stated == nullptr ? "" : name}, "none", name);
+            record({"none", name}, "none", name);
         } else if (first.get<std::int64_t>() <= 0) {
             record(window, "none", name);
         } else {
@@ -149,14 +152,14 @@ class Windows {
     /// Takes n: layers n, 2n, 3n ... have no window.
     void take_pattern(const Size& window) {
         const char* const name = published_.window_pattern;
-        const Json* stated = name == nullptr ? nullptr : value(name);
+        const Json* stated = name == nullptr ? nullptr : ConfigReading::find(reading_.document(), name);
         const Json n = stated == nullptr ? Json(published_.usual_window_pattern) : *stated;
         if (!n.is_number_integer() || n < 1) {
             refuse(name, n, "a positive number of layers is expected there");
         } else if (n == 1) {
             record({"none", name}, "none", name);
         } else {
-            record(window, std::to_string(n.get<std::int64_t>()), stated == nullptr ? "" : name);
+            record(window, std::to_string(n.get<std::int64_t>()), name == nullptr ? types_name : name);
         }
     }
 

@@ -44,9 +44,15 @@ PositionScope PositionMaps::open(const char* name) {
         windows_ = {path + "." + window, of_windows};
         return {path + "." + full, of_full};
     }
+    const bool is_newer = name == std::string_view{"rope_parameters"};
     for (const auto& [key, value] : map->items()) {
-        if (value.is_object()) {
-            refuse(key, fmt::format("{}.{} = {} is not implemented", name, key, shown(value)),
+        if (has_windows_ && is_newer && key != full && key != window && !value.is_null()) {
+            refuse(fmt::format("{}.{}", name, key),
+                   fmt::format("{}.{} = {} is not used", name, key, shown(value)),
+                   fmt::format("the class reads only {}.{} and {}.{}", name, full, name, window));
+        } else if (value.is_object()) {
+            refuse(fmt::format("{}.{}", name, key),
+                   fmt::format("{}.{} = {} is not implemented", name, key, shown(value)),
                    "the family has one rotation for all layers");
         }
     }
@@ -60,7 +66,7 @@ void PositionMaps::refuse(const std::string& key, std::string problem, std::stri
 
 void PositionMaps::contradict(const Mention& mention, const std::string& used, const Json& value) {
     reading_.report_finding(
-        mention.key,
+        mention.path,
         fmt::format("{} = {} contradicts {} = {}", mention.path, shown(*mention.value), used, shown(value)),
         "versions of transformers differ in which of the two they read",
         "Keep the value that the model was trained with, and remove the other.");

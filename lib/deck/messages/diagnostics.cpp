@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <tuple>
 #include <utility>
 
@@ -34,6 +35,34 @@ std::size_t character_boundary(std::string_view text, std::size_t at) {
         --at;
     }
     return std::min(at, text.size());
+}
+
+/// Returns true if `text` has the key `name`, not as a part of a longer one.
+bool mentions(std::string_view text, std::string_view name) {
+    const auto is_inside = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    };
+    for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+        const auto end = at + name.size();
+        const bool is_longer =
+            end < text.size() &&
+            (is_inside(text[end]) || (text[end] == '.' && end + 1 < text.size() && is_inside(text[end + 1])));
+        if (!is_longer && (at == 0 || !(is_inside(text[at - 1]) || text[at - 1] == '.'))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Returns `model.heads is num_attention_heads in line 6 of 'm/config.json'`.
+std::string source_of(const ForeignKey& key, const SourceLocation& from) {
+    if (key.at.line == 0) {
+        return fmt::format("{} is {}, because {} has no {}", key.deck_key, key.fallback,
+                           in_quotes(key.at.file), key.name);
+    }
+    const auto file = key.at.file == from.file ? "" : fmt::format(" of {}", in_quotes(key.at.file));
+    return fmt::format("{} is {}{}", key.deck_key, key.name,
+                       key.at == from ? "" : fmt::format(" in line {}{}", key.at.line, file));
 }
 
 std::string counted(std::size_t count, const char* noun) {
@@ -73,6 +102,9 @@ const std::string* Diagnostics::line_at(const SourceLocation& at) const {
 }
 
 void Diagnostics::add(Problem problem) {
+    if (problem.severity != Severity::note) {
+        name_foreign_keys(problem);
+    }
     switch (problem.severity) {
         case Severity::error:
             if (const std::string* line = line_at(problem.at)) {
@@ -136,6 +168,26 @@ void Diagnostics::remember(std::string file, std::string_view text) {
         text.remove_prefix(end + 1);
     }
     files_.push_back(std::move(file));
+}
+
+void Diagnostics::add_foreign_key(ForeignKey key) {
+    foreign_.push_back(std::move(key));
+}
+
+void Diagnostics::name_foreign_keys(Problem& problem) const {
+    const std::string text = problem.problem + " " + problem.reason + " " + problem.advice;
+    bool is_in_file = false;
+    for (const ForeignKey& key : foreign_) {
+        const bool is_at = key.at.line > 0 && problem.at == key.at;
+        is_in_file = is_in_file || is_at;
+        if ((is_at || mentions(text, key.deck_key)) && !mentions(text, key.name)) {
+            problem.reason += (problem.reason.empty() ? "" : "; ") + source_of(key, problem.at);
+        }
+    }
+    if (is_in_file) {
+        problem.advice += problem.advice.empty() ? "" : " ";
+        problem.advice += "Correct it in this file, or fetch or export the model again.";
+    }
 }
 
 std::size_t Diagnostics::file_rank(const std::string& file) const {

@@ -52,6 +52,14 @@ struct Problem {
     std::string text() const;
 };
 
+/// Key of another file that gives a key of the deck its value.
+struct ForeignKey {
+    std::string deck_key;       ///< `model.heads`
+    std::string name;           ///< `num_attention_heads`
+    SourceLocation at;          ///< line 0: the file does not have the key
+    std::string fallback = {};  ///< value of a key that the file does not have
+};
+
 /// All problems found while a deck is loaded.
 ///
 /// Problems beyond the first thousand are counted but not kept, to bound memory for hostile decks.
@@ -73,6 +81,12 @@ class Diagnostics {
     ///
     /// Files print in the order of first mention.
     void remember(std::string file, std::string_view text);
+
+    /// Adds the source of the value of `key.deck_key` to later errors and warnings about it.
+    ///
+    /// These are the ones that mention the key or have its location. The latter also advise to correct the
+    /// file.
+    void add_foreign_key(ForeignKey key);
 
     /// Replaces secrets that occur in problems by their variables.
     void hide(std::span<const Secret> secrets);
@@ -100,9 +114,11 @@ class Diagnostics {
     /// Returns the line of the deck at a location; nullptr if its text is unknown.
     const std::string* line_at(const SourceLocation& at) const;
     std::string caret(const SourceLocation& at) const;
+    void name_foreign_keys(Problem& problem) const;
 
     std::vector<Problem> kept_;
     std::vector<std::string> files_;
+    std::vector<ForeignKey> foreign_;
     std::map<std::string, std::vector<std::string>> lines_;
     std::size_t errors_ = 0;
     std::size_t lacks_ = 0;  ///< errors due to the machine

@@ -24,14 +24,18 @@ class Application {
     void run() {
         resolution_.found.remember(config_.file, config_.text);
         for (const auto& reason : config_.reasons) {
-            resolution_.found.error(at(reason.line), reason.problem, reason.reason, reason.advice);
+            resolution_.found.error(at(reason), reason.problem, reason.reason, reason.advice);
         }
         if (config_.is_missing) {
-            note_where_looked(resolution_.found, at(0), config_.file);
+            note_where_looked(resolution_.found, {config_.file, 0, 0}, config_.file);
         }
         if (!config_.reasons.empty()) {
             resolution_.values.mark_bad("model");
             return;
+        }
+        for (const auto& value : config_.values) {
+            resolution_.found.add_foreign_key(
+                {value.deck_key, value.key, at(value), without_auto(value) + derivation_of(value)});
         }
         for (const auto& value : config_.values) {
             apply(value);
@@ -39,7 +43,10 @@ class Application {
     }
 
   private:
-    SourceLocation at(int line) const { return {config_.file, line, line > 0 ? 1 : 0}; }
+    template <class Found>
+    SourceLocation at(const Found& found) const {
+        return {config_.file, found.line, found.column};
+    }
 
     const HfValue* find(std::string_view deck_key) const {
         const auto found = std::ranges::find(config_.values, deck_key, &HfValue::deck_key);
@@ -63,10 +70,22 @@ class Application {
         return fmt::format("{}", family->usual_ffn_hidden(hidden.value_or(0)));
     }
 
+    /// Returns the keys from which a value follows that is `auto`; empty for other values.
+    std::string derivation_of(const HfValue& stated) const {
+        if (stated.text != "auto") {
+            return "";
+        }
+        const auto key_of = [&](const char* deck_key) { return find(deck_key)->key; };
+        return stated.deck_key == "model.kv_heads" ? fmt::format(", the value of {}", key_of("model.heads"))
+               : stated.deck_key == "model.head_dim"
+                   ? fmt::format(", {} / {}", key_of("model.hidden"), key_of("model.heads"))
+                   : fmt::format(", computed from {}", key_of("model.hidden"));
+    }
+
     void apply(const HfValue& stated) {
         const Row& row = *deck_schema().find(stated.deck_key);
         Node node = node_of(without_auto(stated));
-        node.at = at(stated.line);
+        node.at = at(stated);
         auto value = read_value(row, stated.deck_key, node, resolution_.found);
         auto& values = resolution_.values;
         if (!value) {
@@ -86,6 +105,7 @@ class Application {
             value->origin.kind = OriginKind::preset;
             value->origin.note = config_.file;
             values.set(stated.deck_key, std::move(*value));
+            values.set_location(stated.deck_key, node.at);
         } else if (own->keyword != value->keyword || own->data != value->data) {
             disagree(stated, row, own->written, value->written);
         }
@@ -100,8 +120,9 @@ class Application {
                   const Row& row,
                   const std::string& own,
                   const std::string& published) const {
-        const auto key_location = stated.key.empty()
-                                      ? fmt::format("{} leaves it at {}", in_quotes(config_.file), published)
+        const auto key_location = stated.line == 0
+                                      ? fmt::format("{} has no {}, which leaves it at {}",
+                                                    in_quotes(config_.file), stated.key, published)
                                       : fmt::format("{} has {} = {} in line {}", in_quotes(config_.file),
                                                     stated.key, published, stated.line);
         const auto location = resolution_.values.location(stated.deck_key);

@@ -88,12 +88,15 @@ void the_tokenizer_fits_the_vocabulary(const Resolution& at) {
     if (at.run.model.vocab >= at.tokenizer_vocab) {
         return;
     }
-    at.found.error(at.values.location("model.vocab"),
+    // A value that the deck does not set belongs to the model: another tokenizer fits it.
+    const bool is_own = at.values.is_written("model.vocab");
+    at.found.error(at.values.location(is_own ? "model.vocab" : "data.tokenizer"),
                    fmt::format("model.vocab = {} is too small", at.run.model.vocab),
                    at.run.data.tokenizer.has_file()
                        ? fmt::format("the tokens of data.tokenizer are 0 to {}", at.tokenizer_vocab - 1)
                        : "the bytes tokenizer makes 256 different tokens",
-                   fmt::format("Use {} or more, or leave it out.", at.tokenizer_vocab));
+                   is_own ? fmt::format("Use {} or more, or leave it out.", at.tokenizer_vocab)
+                          : "Use the tokenizer of the model.");
 }
 
 void dropout_has_a_place(const Resolution& at) {

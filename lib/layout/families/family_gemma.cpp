@@ -42,6 +42,11 @@ Published published() {
         .facts = {{"hidden_act", {"\"gelu_pytorch_tanh\"", "\"gelu\""}},
                   {"hidden_activation", {"\"gelu_pytorch_tanh\"", "null"}},
                   {"attention_bias", {"false"}}},
+        .fields = gated_hf_fields({{"hidden_act", hf_text},
+                                   {"num_key_value_heads", hf_whole},
+                                   {"head_dim", hf_whole},
+                                   {"attention_bias", hf_boolean},
+                                   {"use_bidirectional_attention", hf_boolean | hf_null}}),
     };
 }
 

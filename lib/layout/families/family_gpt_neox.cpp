@@ -93,6 +93,21 @@ Published published() {
         .facts = {{"hidden_act", {"\"gelu\""}},
                   {"use_parallel_residual", {"true"}},
                   {"attention_bias", {"true"}}},
+        .fields = hf_fields({{"hidden_size", hf_whole},
+                             {"num_hidden_layers", hf_whole},
+                             {"num_attention_heads", hf_whole},
+                             {"intermediate_size", hf_whole},
+                             {"max_position_embeddings", hf_whole},
+                             {"hidden_act", hf_text},
+                             {"layer_norm_eps", hf_real},
+                             {"attention_dropout", hf_whole | hf_real},
+                             {"hidden_dropout", hf_whole | hf_real},
+                             {"classifier_dropout", hf_whole | hf_real},
+                             {"use_parallel_residual", hf_boolean},
+                             {"attention_bias", hf_boolean},
+                             {"is_decoder", hf_boolean},
+                             {"rope_parameters", hf_map | hf_null}}),
+        .has_whole_heads_only = true,
     };
 }
 

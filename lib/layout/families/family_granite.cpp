@@ -58,6 +58,13 @@ Published published() {
         .left_out = {"model.layers.{}.self_attn.rotary_emb.inv_freq"},
         .keys = keys,
         .facts = {{"hidden_act", {"\"silu\"", "\"swish\""}}},
+        .fields = gated_hf_fields({{"hidden_act", hf_text},
+                                   {"attention_bias", hf_boolean},
+                                   {"mlp_bias", hf_boolean},
+                                   {"embedding_multiplier", hf_whole | hf_real},
+                                   {"logits_scaling", hf_whole | hf_real},
+                                   {"residual_multiplier", hf_whole | hf_real},
+                                   {"attention_multiplier", hf_whole | hf_real}}),
     };
 }
 

@@ -52,6 +52,13 @@ Published published() {
         .left_out = {"model.layers.{}.self_attn.rotary_emb.inv_freq"},
         .keys = keys,
         .facts = {{"hidden_act", {"\"silu\"", "\"swish\""}}},
+        .fields = gated_hf_fields({{"hidden_act", hf_text},
+                                   {"head_dim", hf_whole | hf_null},
+                                   {"attention_bias", hf_boolean},
+                                   {"mlp_bias", hf_boolean},
+                                   {"attention_dropout", hf_whole | hf_real | hf_null},
+                                   {"pretraining_tp", hf_whole | hf_null}}),
+        .has_whole_heads_only = true,
     };
 }
 

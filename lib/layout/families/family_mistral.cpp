@@ -41,6 +41,10 @@ Published published() {
         .left_out = {"model.layers.{}.self_attn.rotary_emb.inv_freq"},
         .keys = keys,
         .facts = {{"hidden_act", {"\"silu\"", "\"swish\""}}},
+        .fields = gated_hf_fields({{"hidden_act", hf_text},
+                                   {"num_key_value_heads", hf_whole},
+                                   {"head_dim", hf_whole | hf_null},
+                                   {"sliding_window", hf_whole | hf_null}}),
     };
 }
 

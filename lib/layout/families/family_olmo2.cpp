@@ -46,6 +46,7 @@ Published published() {
         .head = "lm_head.weight",
         .keys = gated_hf_keys({.norm_epsilon = "1.0e-5"}),
         .facts = {{"hidden_act", {"\"silu\"", "\"swish\""}}, {"attention_bias", {"false"}}},
+        .fields = gated_hf_fields({{"hidden_act", hf_text}, {"attention_bias", hf_boolean}}),
     };
 }
 

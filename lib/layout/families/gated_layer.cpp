@@ -1,6 +1,7 @@
 #include "layout/families/gated_layer.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "layout/families/layer_parts.hpp"
@@ -154,6 +155,28 @@ std::vector<HfKey> gated_hf_keys(const ClassDefaults& defaults) {
             {"tie_word_embeddings", "model.tie_embeddings", defaults.tie_embeddings},
             {"rms_norm_eps", "model.norm_epsilon", defaults.norm_epsilon},
             {"rope_theta", "model.rope_theta", defaults.rope_theta, "rope_theta"}};
+}
+
+std::vector<HfField> gated_hf_fields(const std::vector<HfField>& own) {
+    auto fields = hf_fields({{"hidden_size", hf_whole},
+                             {"intermediate_size", hf_whole},
+                             {"num_hidden_layers", hf_whole},
+                             {"num_attention_heads", hf_whole},
+                             {"num_key_value_heads", hf_whole | hf_null},
+                             {"max_position_embeddings", hf_whole},
+                             {"rms_norm_eps", hf_real},
+                             {"rope_parameters", hf_map | hf_null},
+                             {"attention_dropout", hf_whole | hf_real}});
+    for (const auto& field : own) {
+        const auto found = std::ranges::find(fields, std::string_view{field.name},
+                                             [](const HfField& each) { return std::string_view{each.name}; });
+        if (found != fields.end()) {
+            found->type = field.type;
+        } else {
+            fields.push_back(field);
+        }
+    }
+    return fields;
 }
 
 }  // namespace ziggurat::layout

@@ -61,4 +61,9 @@ struct ClassDefaults {
 /// Returns the keys of config.json that these families have in common.
 std::vector<HfKey> gated_hf_keys(const ClassDefaults& defaults);
 
+/// Returns the types that the classes of these families declare.
+///
+/// Types in `own` are added, or replace one.
+std::vector<HfField> gated_hf_fields(const std::vector<HfField>& own);
+
 }  // namespace ziggurat::layout

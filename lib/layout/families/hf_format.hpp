@@ -65,6 +65,25 @@ struct HfFact {
     std::vector<const char*> values;  ///< as JSON; export writes the first, import accepts all
 };
 
+/// Kinds of JSON values that the class of transformers 5 accepts for a key, one bit each.
+struct HfType {
+    unsigned kinds = 0;
+
+    constexpr bool has(HfType other) const { return (kinds & other.kinds) != 0; }
+    friend constexpr HfType operator|(HfType a, HfType b) { return {a.kinds | b.kinds}; }
+};
+inline constexpr HfType hf_null{1}, hf_whole{2}, hf_real{4}, hf_boolean{8}, hf_text{16}, hf_map{32},
+    hf_whole_list{64}, hf_text_list{128};
+
+/// A key of config.json and its type in the class of transformers 5.
+struct HfField {
+    const char* name;
+    HfType type;
+};
+
+/// Returns the types that the classes of all families declare, and those in `own`.
+std::vector<HfField> hf_fields(std::vector<HfField> own);
+
 /// Models of text and images whose text part is a model of the family. Only that part is read.
 struct HfWrapper {
     const char* model_type = nullptr;  ///< nullptr: the family has no such models
@@ -86,6 +105,8 @@ struct Published {
     std::vector<HfKey> keys = {};
     std::vector<HfFact> facts = {};
     std::vector<HfLayerList> layer_lists = {};
+    std::vector<HfField> fields = {};   ///< keys whose type the class checks
+    bool has_whole_heads_only = false;  ///< the class refuses heads that do not divide the width
     /// `pad_token_id` of the class without such a key in config.json; -1: null, or a small one.
     std::int64_t default_pad = -1;
     /// Key of config.json without which `sliding_window` has no effect; nullptr: it always has.

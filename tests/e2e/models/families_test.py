@@ -337,8 +337,8 @@ def what_no_family_has_is_named(place, part):
     for name, change, said_of_it in (
             ("qwen2", {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
              "max_window_layers = 1 is not implemented"),
-            ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types = ["),
-            ("mistral_window", {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}, "layer_types = ["),
+            ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"),
+            ("mistral_window", {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}, "layer_types"),
             ("phi3", {"resid_pdrop": 0.1}, "resid_pdrop = 0.1 is not implemented"),
             ("phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}, 'rope type "linear" is not implemented'),
             ("qwen2", {"rope_scaling": {"type": "yarn", "factor": 2.0, "mscale": 0.7}}, "rope_scaling.mscale = 0.7 is not used"),
@@ -347,7 +347,7 @@ def what_no_family_has_is_named(place, part):
             ("granite", {"head_dim": 12}, "head_dim = 12 is not implemented"),
             ("olmo2", {"attention_bias": True}, "attention_bias = true is not implemented"),
             ("olmo2", {"sliding_window": 8}, "sliding_window = 8 is not implemented"),
-            ("smollm3", {"no_rope_layers": [1, 0, 0, 1, 1]}, "no_rope_layers = [")):
+            ("smollm3", {"no_rope_layers": [1, 0, 0, 1, 1]}, "no_rope_layers")):
         if name not in part:
             continue
         folder = place.folder / "changed"

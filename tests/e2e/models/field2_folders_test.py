@@ -35,7 +35,6 @@ transformers.utils.logging.set_verbosity(50)
 MAX_APART = 1e-4
 SEQ = 8
 VOCAB = 19
-OTHER_TYPE = "a number of another type"
 LLAMA = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 20,
          "vocab_size": VOCAB, "max_position_embeddings": 64}
 GPT2 = {"n_layer": 2, "n_embd": 32, "n_head": 4, "n_positions": 16, "vocab_size": VOCAB}
@@ -104,8 +103,7 @@ def as_read_by_5(config):
 
 
 def logits_there(folder, path, tokens):
-    """Logits of transformers; None where it has none, or weights that it draws; OTHER_TYPE where version 5 demands a number of
-    another type, such as 1.0 for 1 or false for null, which is read here."""
+    """Logits of transformers; None where it has none, or weights that it draws."""
     config_class, model_class = CLASSES[folder.family]
     try:
         config = config_class.from_dict(as_read_by_5(folder.config))
@@ -114,8 +112,8 @@ def logits_there(folder, path, tokens):
             return None
         with torch.no_grad():
             return model.eval()(tokens[None]).logits[0].numpy()
-    except Exception as problem:  # whatever it says, it does not read the folder
-        return OTHER_TYPE if re.search(r"expected \w+, got (int|NoneType)", str(problem)) else None
+    except Exception:  # whatever it says, it does not read the folder
+        return None
 
 
 def missing_from_index(folder):
@@ -143,8 +141,6 @@ def judge(number, folder, path, done, tokens):
     """True if the folder was read."""
     what = f"folder {number} ({', '.join(done)}; {path})"
     theirs = logits_there(folder, path, tokens)
-    if theirs is OTHER_TYPE:
-        return not (path / "refusal.txt").exists()
     if (path / "logits.f32").exists() and not (path / "refusal.txt").exists():
         ours = numpy.fromfile(path / "logits.f32", numpy.float32).reshape(SEQ, -1)
         expect(theirs is not None and not has_own_head(folder), f"{what}: it is read, and transformers cannot")

@@ -228,10 +228,10 @@ def what_is_not_built_is_named(place):
                                ({"num_local_experts": 8}, "num_local_experts = 8 is not implemented"),
                                ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config = {"),
                                ({"hidden_act": "gelu"}, 'hidden_act = "gelu" is not implemented'),
-                               ({"layer_types": ["full_attention", "sliding_attention"]}, "layer_types = ["),
+                               ({"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"),
                                ({"model_type": "mixtral"}, 'model_type "mixtral" is not implemented'),
-                               ({"hidden_size": None}, "it has no hidden_size"),
-                               ({"vocab_size": -1}, "model.vocab")):
+                               ({"hidden_size": None}, "hidden_size = null (a whole number is expected there)"),
+                               ({"vocab_size": -1}, "model.vocab is vocab_size")):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(place.folder / "llama_tied", folder)
         (folder / "config.json").write_text(json.dumps(config | change, indent=2))

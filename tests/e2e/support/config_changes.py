@@ -125,7 +125,7 @@ def other_heads(folder, chance):
 
 
 def other_epsilon(folder, chance):
-    folder.config[EPSILON[folder.family]] = chance.choice((1e-3, 0.1, 1))
+    folder.config[EPSILON[folder.family]] = chance.choice((1e-3, 0.1, 1.0))
     folder.concerns(EPSILON[folder.family])
 
 

@@ -15,9 +15,9 @@ RENAMED = {"torch_dtype", "model_type", "architectures", "rope_scaling", "rope_t
 ALWAYS_SLIDING = ("Gemma2Config", "Gemma3TextConfig")  # their models make a mask of sliding windows in any case
 
 
-def read_all(place, folders):
-    """What transformers 5 finds in each folder."""
-    done = subprocess.run(["/usr/bin/python3", "-I", "-S", str(READER), str(peers.need_transformers_5()), *folders],
+def read_all(place, folders, *options):
+    """What transformers 5 finds in each folder; `options` of the reader."""
+    done = subprocess.run(["/usr/bin/python3", "-I", "-S", str(READER), str(peers.need_transformers_5()), *options, *folders],
                           cwd=place, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
     found = {each["folder"]: each for each in map(json.loads, done.stdout.splitlines())}
     expect(list(found) == list(folders), f"transformers 5 has read {list(found)}: {done.stderr[-2000:]}")

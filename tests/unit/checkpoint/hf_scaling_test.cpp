@@ -229,7 +229,7 @@ TEST(HfScaling, RefusesWhatItDoesNotUse) {
         {"llama",
          {{"rope_scaling", {{"rope_type", "yarn"}, {"factor", 2.0}, {"mscale", 0.7}}}},
          "rope_scaling.mscale = 0.7 is not used"},
-        {"llama", {{"rope_scaling", mixed}}, "long_factor = [1.0,\"two\"]"},
+        {"llama", {{"rope_scaling", mixed}}, "rope_scaling.long_factor = [1.0,\"two\"]"},
         {"llama",
          {{"rope_scaling", {{"rope_type", "yarn"}, {"factor", 2.0}}},
           {"rope_parameters", {{"rope_type", "yarn"}, {"factor", 2.0}, {"beta_slow", 3.0}}}},
