@@ -5,7 +5,7 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "data/chat/chat_source.hpp"
+#include "data/samples/chat_source.hpp"
 #include "data/llmc_source.hpp"
 #include "data/megatron_source.hpp"
 #include "data/raw_source.hpp"

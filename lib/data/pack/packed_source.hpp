@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/chat/chat_source.hpp"
+#include "data/samples/chat_source.hpp"
 #include "data/pack/packing.hpp"
 #include "data/token_source.hpp"
 
@@ -57,7 +57,7 @@ class PackedSource final : public TokenSource {
     /// Returns the number of tokens of an item that are used.
     std::int64_t item_length_of(std::int64_t item) const;
     /// Returns true if one of the used tokens of a sample counts in the loss.
-    bool has_target(std::int64_t sample) const;
+    bool has_target(std::int64_t sample) const { return source_->has_counted(sample, length_of(sample)); }
     /// Returns true if both answers of a pair have a counted token.
     ///
     /// Errors: Error{deck} that names an answer without one that is not cut
