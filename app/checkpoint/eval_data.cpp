@@ -136,11 +136,10 @@ void expect_no_pairs(const EvalOptions& options,
         return;
     }
     const auto& source = data.validation.front();
-    const bool has_pairs =
-        source.format == spec::TokenFormat::chat &&
-        data::open_chat(data, source, "data.validation[0].path",
-                        {.other_folder = run.run.dir, .of_job = {.stop = stop}})
-            ->has_pairs();
+    const bool has_pairs = source.format == spec::TokenFormat::chat &&
+                           data::open_chat(data, source, "data.validation[0].path",
+                                           {.other_folder = run.run.dir, .of_job = {.stop = stop}})
+                               ->has_pairs();
     if (has_pairs) {
         throw Error{ErrorKind::deck,
                     fmt::format("--data: eval measures the loss of next tokens, and '{}' holds pairs of "
@@ -199,10 +198,9 @@ void check_sample_files(const spec::Data& data, const TrainedModel& model) {
     for (const auto& [list, sources] : {std::pair{"train", &data.train}, {"validation", &data.validation}}) {
         for (std::size_t i = 0; i < sources->size(); ++i) {
             if ((*sources)[i].format == spec::TokenFormat::chat) {
-                data::open_chat(data, (*sources)[i], fmt::format("data.{}[{}].path", list, i),
-                                {.other_folder = model.run.run.dir,
-                                 .checks_all = true,
-                                 .of_job = {.stop = model.stop}});
+                data::open_chat(
+                    data, (*sources)[i], fmt::format("data.{}[{}].path", list, i),
+                    {.other_folder = model.run.run.dir, .checks_all = true, .of_job = {.stop = model.stop}});
             }
         }
     }

@@ -42,11 +42,10 @@ SourceTargets SourceSizes::targets() const {
 std::string target_lines(const SourceTargets& targets) {
     std::string lines;
     for (const auto& [source, of] : targets) {
-        lines += fmt::format("targets   {}: {} token{} in the loss{}\n", source, format_grouped(of.trained),
-                             of.trained == 1 ? " counts" : "s count",
-                             of.held_out > 0
-                                 ? fmt::format(", and {} of the validation", format_grouped(of.held_out))
-                                 : "");
+        lines += fmt::format(
+            "targets   {}: {} token{} in the loss{}\n", source, format_grouped(of.trained),
+            of.trained == 1 ? " counts" : "s count",
+            of.held_out > 0 ? fmt::format(", and {} of the validation", format_grouped(of.held_out)) : "");
     }
     return lines;
 }

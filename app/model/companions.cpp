@@ -171,7 +171,7 @@ std::string copy_companions(const Companions& companions,
         names = hf::copy_companions(companions.folder, folder);
     } else if (!companions.file.empty()) {
         names.emplace_back(run.data.tokenizer.kind == spec::TokenizerKind::hf ? "tokenizer.json"
-                                                                          : "tokenizer.model");
+                                                                              : "tokenizer.model");
         hf::copy_tokenizer(companions.file, folder + "/" + names.front());
     }
     if (companions.tokenizer) {

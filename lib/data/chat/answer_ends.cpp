@@ -10,9 +10,9 @@
 #include "base/error.hpp"
 #include "data/chat/chat_encoder.hpp"
 #include "data/chat/open_chat.hpp"
-#include "data/samples/sample_file.hpp"
 #include "data/chat/template_process.hpp"
 #include "data/mapped_file.hpp"
+#include "data/samples/sample_file.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
 #include "spec/token_format.hpp"
 

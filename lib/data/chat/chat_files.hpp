@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/samples/sample_file.hpp"
 #include "data/chat/template_engine.hpp"
+#include "data/samples/sample_file.hpp"
 #include "data/tokenize/encode_pool.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "spec/run_spec.hpp"
@@ -20,9 +20,9 @@ struct ChatJob {
     std::string tokenizer = {};            ///< file of the tokenizer, or its folder; empty: it has no file
     std::string chat_template = {};        ///< choice of find_chat_template()
     spec::LossOn loss_on = spec::LossOn::assistant;
-    std::string output = {};         ///< path of the sample file; an existing file is replaced
+    std::string output = {};                ///< path of the sample file; an existing file is replaced
     std::optional<std::uint64_t> key = {};  ///< of samples that the program keeps for itself: they get a seal
-    bool skips_bad_records = false;  ///< if false, a bad record ends the job
+    bool skips_bad_records = false;         ///< if false, a bad record ends the job
     int threads = 1;
     TemplateEngine engine = {};
 };

@@ -141,8 +141,7 @@ SampleFile encode_to_first(const ChatJob& job,
             }
             TemporaryFile file{path};
             if (options.begins) {
-                options.begins(
-                    {samples.records, path, samples.is_kept, samples.has_others, samples.reason});
+                options.begins({samples.records, path, samples.is_kept, samples.has_others, samples.reason});
             }
             write_sample_file(job, file, tokenizer, options.of_job);
             break;
@@ -187,7 +186,8 @@ SampleFile make_samples(const ChatJob& job,
             return std::move(*made);
         }
         remove_abandoned_samples(names, records);
-        const SamplesToMake samples{records, names.path, true, has_other_samples(records, names.path), reason};
+        const SamplesToMake samples{records, names.path, true, has_other_samples(records, names.path),
+                                    reason};
         return encode_to_first(job, names, tokenizer, options, samples);
     } catch (const Error& error) {
         const auto remedy =
@@ -281,9 +281,9 @@ std::vector<SampleFile> existing_sample_files(const spec::Data& data,
                 continue;
             }
             std::string unused;
-            auto found = find_samples(names_of_samples(data, source, path, "", data.tokenizer.hash,
-                                                       {.other_folder = other_folder}),
-                                      {}, unused);
+            auto found = find_samples(
+                names_of_samples(data, source, path, "", data.tokenizer.hash, {.other_folder = other_folder}),
+                {}, unused);
             if (found) {
                 files.push_back(std::move(*found));
             }

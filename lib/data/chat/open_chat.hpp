@@ -18,7 +18,8 @@ struct SamplesToMake {
     const std::string& path;  ///< of the samples
     bool is_kept = true;      ///< false: only this process uses them
     bool has_others = false;  ///< samples of records of this name exist, and have another key
-    std::string reason = {};  ///< why an existing file is not used, or why the path is another one; may be empty
+    std::string reason =
+        {};  ///< why an existing file is not used, or why the path is another one; may be empty
 };
 
 /// Options and reports of sample_files(). Any of them may be empty.

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/samples/chat_source.hpp"
 #include "data/pack/packing.hpp"
+#include "data/samples/chat_source.hpp"
 #include "data/token_source.hpp"
 
 namespace ziggurat::data {

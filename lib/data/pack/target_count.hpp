@@ -13,8 +13,9 @@ namespace ziggurat::data {
 /// Targets that count in the loss, in all whole sequences of a source.
 struct TargetCount {
     std::int64_t trained = 0;
-    std::int64_t held_out = 0;  ///< those of held_out; of a source of data.validation, `trained` are validated
-    bool is_exact = true;       ///< false: the numbers are 1 if there is a target, else 0
+    std::int64_t held_out =
+        0;                 ///< those of held_out; of a source of data.validation, `trained` are validated
+    bool is_exact = true;  ///< false: the numbers are 1 if there is a target, else 0
 };
 
 /// Counts the targets of a source. Empty if every target counts.

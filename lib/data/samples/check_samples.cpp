@@ -48,7 +48,8 @@ std::string pair_problem(std::span<const std::uint32_t> chosen,
                          bool may_merge) {
     for (const auto& [name, answer] : {std::pair{"chosen", chosen}, std::pair{"rejected", rejected}}) {
         if (has_flag(answer.front())) {
-            return fmt::format("the first token of the {} answer has a flag, but it belongs to the prompt", name);
+            return fmt::format("the first token of the {} answer has a flag, but it belongs to the prompt",
+                               name);
         }
         if (first_flag(answer) == std::ssize(answer)) {
             return fmt::format("no token of the {} answer has a flag", name);
@@ -57,16 +58,18 @@ std::string pair_problem(std::span<const std::uint32_t> chosen,
     const auto common = common_ids(chosen, rejected);
     for (std::int64_t i = 0; i < common; ++i) {
         if (has_flag(chosen[i]) != has_flag(rejected[i])) {
-            return fmt::format("token {} has a flag in the {} answer only, although both answers are equal up to "
-                               "it",
-                               i, has_flag(chosen[i]) ? "chosen" : "rejected");
+            return fmt::format(
+                "token {} has a flag in the {} answer only, although both answers are equal up to "
+                "it",
+                i, has_flag(chosen[i]) ? "chosen" : "rejected");
         }
     }
     const auto prompt = std::min(first_flag(chosen), first_flag(rejected));
     if (common < std::max<std::int64_t>(1, may_merge ? prompt - 1 : prompt)) {
-        return fmt::format("the prompts differ: token {} is {} with the chosen answer and {} with the rejected "
-                           "one",
-                           common, chosen[common] & ~counts_bit, rejected[common] & ~counts_bit);
+        return fmt::format(
+            "the prompts differ: token {} is {} with the chosen answer and {} with the rejected "
+            "one",
+            common, chosen[common] & ~counts_bit, rejected[common] & ~counts_bit);
     }
     return {};
 }
@@ -82,8 +85,9 @@ void check_samples(const SampleFile& file, const std::string& key, const StopChe
         flags += file.count_flags(begin, std::min(begin + tokens_between_checks, file.num_tokens()));
     }
     if (flags != file.header().num_counted) {
-        file.reject(key, fmt::format("byte 32, the number of tokens whose flag is set: {}, but {} tokens have it",
-                                     file.header().num_counted, flags));
+        file.reject(key,
+                    fmt::format("byte 32, the number of tokens whose flag is set: {}, but {} tokens have it",
+                                file.header().num_counted, flags));
     }
     if (file.header().has_pairs()) {
         expect_pairs(file, key, stop);

@@ -85,15 +85,18 @@ void SampleFile::expect_header(const std::string& key) const {
                                 SampleFileHeader::conversations_version, SampleFileHeader::pairs_version));
     }
     if (!has_size_of(header_, file_.bytes()) && !has_size_of(header_, file_.bytes() - seal_bytes)) {
-        reject(key, fmt::format("its header counts {} samples and {} tokens, which does not match its {} bytes",
-                                header_.num_samples, header_.num_tokens, file_.bytes()));
+        reject(key,
+               fmt::format("its header counts {} samples and {} tokens, which does not match its {} bytes",
+                           header_.num_samples, header_.num_tokens, file_.bytes()));
     }
     if (header_.has_pairs() && num_samples() % 2 != 0) {
-        reject(key, fmt::format("its header counts {} samples, but pairs have an even number", num_samples()));
+        reject(key,
+               fmt::format("its header counts {} samples, but pairs have an even number", num_samples()));
     }
     if (std::string_view{spec::word_of(static_cast<spec::LossOn>(header_.loss_on))}.empty()) {
-        reject(key, fmt::format("byte 12, the tokens that count in the loss: {}, this program reads 0, 1 and 2",
-                                header_.loss_on));
+        reject(key,
+               fmt::format("byte 12, the tokens that count in the loss: {}, this program reads 0, 1 and 2",
+                           header_.loss_on));
     }
     if (header_.num_counted < 0 || header_.num_counted > header_.num_tokens) {
         reject(key, fmt::format("byte 32, the number of tokens whose flag is set: {} of {} tokens",
@@ -125,8 +128,8 @@ std::optional<SampleSeal> SampleFile::seal() const {
 
 SampleSeal SampleFile::computed_seal(std::uint64_t key, const StopCheck& stop) const {
     constexpr std::size_t bytes_between_checks = std::size_t{16} << 20;
-    const auto body = file_.content().subspan(
-        header_bytes, num_tokens() * token_bytes + (num_samples() + 1) * begin_bytes);
+    const auto body =
+        file_.content().subspan(header_bytes, num_tokens() * token_bytes + (num_samples() + 1) * begin_bytes);
     SampleBodyHash hash;
     for (std::size_t at = 0; at < body.size(); at += bytes_between_checks) {
         check(stop);

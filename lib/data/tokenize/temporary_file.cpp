@@ -80,10 +80,11 @@ TemporaryFile::TemporaryFile(std::string path) : path_{std::move(path)} {
 
 TemporaryFile::TemporaryFile() : file_{open_nameless()} {
     if (!file_) {
-        throw UnwritableFile{ErrorKind::resource,
-                             fmt::format("cannot create a temporary file ({}). Set TMPDIR to a folder on a disk "
-                                         "with room.",
-                                         std::generic_category().message(errno))};
+        throw UnwritableFile{
+            ErrorKind::resource,
+            fmt::format("cannot create a temporary file ({}). Set TMPDIR to a folder on a disk "
+                        "with room.",
+                        std::generic_category().message(errno))};
     }
 }
 

@@ -18,14 +18,15 @@ class UnwritableFile : public Error {
 
 /// A file that is written under a temporary name, NAME.HOST-PROCESS.tmp, or without a name.
 ///
-/// It is locked while it is written. An owner that ends early removes it; that of a process that was killed is
-/// removed by remove_abandoned().
+/// It is locked while it is written. An owner that ends early removes it; that of a process that was killed
+/// is removed by remove_abandoned().
 class TemporaryFile {
   public:
     /// \param path  name of the complete file; an existing file is replaced
     /// Errors: UnwritableFile
     explicit TemporaryFile(std::string path);
-    /// A file without a name in the folder of temporary files. The system removes it with its last descriptor.
+    /// A file without a name in the folder of temporary files. The system removes it with its last
+    /// descriptor.
     ///
     /// Errors: UnwritableFile
     TemporaryFile();

@@ -83,7 +83,11 @@ std::vector<std::string> token_paths(const std::string& name, spec::TokenFormat 
     return paths;
 }
 
-TokenOutput::TokenOutput(std::string name, TokenLayout layout, WrittenTokens written)
+TokenOutput::TokenOutput(std::string name,
+                         TokenLayout layout,
+                         WrittenTokens written,
+                         std::uint64_t recorded,
+                         const StopCheck& stop)
     : name_{std::move(name)}, layout_{layout}, written_{written} {
     const auto header = layout_.format == spec::TokenFormat::llmc ? llmc_header_bytes : 0;
     const auto path = name_ + bin_ending + unfinished_ending;
@@ -97,6 +101,11 @@ TokenOutput::TokenOutput(std::string name, TokenLayout layout, WrittenTokens wri
     if (layout_.format == spec::TokenFormat::megatron) {
         const auto begun = written_.documents * static_cast<std::int64_t>(sizeof(std::int32_t));
         lengths_ = open_at(name_ + lengths_ending, begun);
+    }
+    if (auto kept =
+            written_ == WrittenTokens{} ? std::nullopt : hash_of_written(name_, layout_, written_, stop)) {
+        expect_written(*kept, recorded, name_);
+        hash_ = std::move(*kept);
     }
 }
 
@@ -112,9 +121,11 @@ void TokenOutput::append(std::string_view packed,
                         printable(name_), max_llmc_tokens)};
     }
     write_output(tokens_.get(), name_ + bin_ending + unfinished_ending, packed);
+    hash_.add_tokens(packed);
     if (lengths_) {
-        write_output(lengths_.get(), name_ + lengths_ending,
-                     {reinterpret_cast<const char*>(lengths.data()), lengths.size_bytes()});
+        const std::string_view bytes{reinterpret_cast<const char*>(lengths.data()), lengths.size_bytes()};
+        write_output(lengths_.get(), name_ + lengths_ending, bytes);
+        hash_.add_lengths(bytes);
     }
     written_.tokens += tokens;
     written_.documents += std::ssize(lengths);

@@ -71,13 +71,12 @@ std::pair<std::string, const char*> no_target_reason(const Resolution& at, const
     if (!facts.targets->is_exact) {
         return {"each document has one token, and no context predicts it", "Use longer documents."};
     }
-    const auto& packed = facts.packed;
-    if (!packed || packed->without_target > 0 || packed->has_pairs) {
+    if (facts.packed && facts.packed->without_target > 0) {
         return {fmt::format("samples are cut at data.seq = {}, before their first counted token",
                             at.run.data.seq),
                 "Increase data.seq."};
     }
-    return {"no token of its samples has a flag",
+    return {"no token of its sequences has a flag",
             "Make the file again with 'ziggurat tokenize RECORDS --chat'."};
 }
 
@@ -86,7 +85,8 @@ void expect_a_target(const Resolution& at, const std::string& path, const Source
     const auto location = at.values.location(path + ".path");
     const auto reject = [&](const std::string& use) {
         const auto [reason, remedy] = no_target_reason(at, facts);
-        at.found.error(location, fmt::format("no token of {} counts in the loss{}", path, use), reason, remedy);
+        at.found.error(location, fmt::format("no token of {} counts in the loss{}", path, use), reason,
+                       remedy);
     };
     if (facts.targets->trained == 0) {
         reject(is_of_validation(path) ? " of the validation" : "");
@@ -229,7 +229,9 @@ void sources_are_what_they_are_called(const Resolution& at) {
         }
         if (facts->packed) {
             expect_sequences(at, path, *facts->packed);
-            warn_of_lost_samples(at, path, *facts->packed);
+            if (!facts->targets || facts->targets->trained > 0) {
+                warn_of_lost_samples(at, path, *facts->packed);
+            }
         } else {
             expect_windows(at, path, facts->tokens);
         }

@@ -23,7 +23,9 @@ const std::vector<test::TestSample> two_samples{{{1, 2, 3}, {0, 1, 1}}, {{4, 5},
 /// Returns the error of opening and checking a file with these bytes; empty if there is none.
 std::string error_of(const ScratchFolder& folder, const std::string& bytes) {
     const auto path = folder.write("a.samples", bytes);
-    return deck_error_of([&] { check_samples(SampleFile{path, "data.train[0].path"}, "data.train[0].path"); });
+    return deck_error_of([&] {
+        check_samples(SampleFile{path, "data.train[0].path"}, "data.train[0].path");
+    });
 }
 
 template <class T>
@@ -67,14 +69,15 @@ TEST(CheckSamples, RejectsNumbersOfFlagsThatAreNotThoseOfTheTokens) {
     const ScratchFolder folder;
     const auto whole = bytes_of(two_samples);
     constexpr std::size_t counted = 32;
-    for (const std::int64_t number : {std::int64_t{-7}, std::int64_t{6}, std::int64_t{1} << 60,
-                                      std::numeric_limits<std::int64_t>::min(),
-                                      std::numeric_limits<std::int64_t>::max()}) {
+    for (const std::int64_t number :
+         {std::int64_t{-7}, std::int64_t{6}, std::int64_t{1} << 60, std::numeric_limits<std::int64_t>::min(),
+          std::numeric_limits<std::int64_t>::max()}) {
         EXPECT_THAT(error_of(folder, with(whole, counted, number)),
                     AllOf(HasSubstr("data.train[0].path: '"), HasSubstr("a.samples"), HasSubstr("byte 32"),
                           HasSubstr(std::to_string(number) + " of 5 tokens")));
     }
-    EXPECT_THAT(error_of(folder, with(whole, counted, std::int64_t{2})), HasSubstr("2, but 3 tokens have it"));
+    EXPECT_THAT(error_of(folder, with(whole, counted, std::int64_t{2})),
+                HasSubstr("2, but 3 tokens have it"));
     auto flag = whole;
     flag[64 + 3] = static_cast<char>(0x80);
     EXPECT_THAT(error_of(folder, flag), HasSubstr("3, but 4 tokens have it"));
@@ -92,15 +95,15 @@ TEST(CheckSamples, RejectsUnknownTokensThatCount) {
 TEST(CheckSamples, RejectsBeginsAndSizesOutsideTheFile) {
     const ScratchFolder folder;
     const auto whole = bytes_of(two_samples);
-    for (const std::int64_t begin : {std::int64_t{-1}, std::int64_t{1}, std::int64_t{4}, std::int64_t{5},
-                                     std::numeric_limits<std::int64_t>::min(),
-                                     std::numeric_limits<std::int64_t>::max()}) {
+    for (const std::int64_t begin :
+         {std::int64_t{-1}, std::int64_t{1}, std::int64_t{4}, std::int64_t{5},
+          std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
         EXPECT_THAT(error_of(folder, with(whole, whole.size() - 16, begin)), HasSubstr(" begins at token "))
             << begin;
     }
-    for (const std::int64_t number : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 62,
-                                      std::numeric_limits<std::int64_t>::min(),
-                                      std::numeric_limits<std::int64_t>::max()}) {
+    for (const std::int64_t number :
+         {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::min(),
+          std::numeric_limits<std::int64_t>::max()}) {
         EXPECT_THAT(error_of(folder, with(whole, 16, number)), HasSubstr("does not match its")) << number;
         EXPECT_THAT(error_of(folder, with(whole, 24, number)), HasSubstr("does not match its")) << number;
     }
@@ -117,9 +120,10 @@ TEST(CheckSamples, NamesPairsThatAreNone) {
     const ScratchFolder folder;
     const auto bytes = bytes_of({{{7, 8}, {0, 1}}, {{7, 9}, {0, 1}}, {{7, 8}, {0, 1}}, {{6, 9}, {0, 1}}},
                                 SampleFileHeader::pairs_version);
-    EXPECT_THAT(error_of(folder, bytes),
-                HasSubstr("pair 1, samples 2 and 3, bytes 80 to 96: the prompts differ: token 0 is 7 with the "
-                          "chosen answer and 6 with the rejected one"));
+    EXPECT_THAT(
+        error_of(folder, bytes),
+        HasSubstr("pair 1, samples 2 and 3, bytes 80 to 96: the prompts differ: token 0 is 7 with the "
+                  "chosen answer and 6 with the rejected one"));
 }
 
 TEST(PairProblem, IsAPromptThatDiffers) {
@@ -138,9 +142,12 @@ TEST(PairProblem, AllowsATokenOfPromptAndAnswerInTexts) {
 
 TEST(PairProblem, IsAFlagInThePrompt) {
     EXPECT_THAT(problem_of({-7, -8}, {-7, -9}), HasSubstr("the first token of the chosen answer has a flag"));
-    EXPECT_THAT(problem_of({7, -8}, {-7, -9}), HasSubstr("the first token of the rejected answer has a flag"));
-    EXPECT_THAT(problem_of({7, -5, -8}, {7, 5, -9}), HasSubstr("token 1 has a flag in the chosen answer only"));
-    EXPECT_THAT(problem_of({7, 5, -8}, {7, -5, -9}), HasSubstr("token 1 has a flag in the rejected answer only"));
+    EXPECT_THAT(problem_of({7, -8}, {-7, -9}),
+                HasSubstr("the first token of the rejected answer has a flag"));
+    EXPECT_THAT(problem_of({7, -5, -8}, {7, 5, -9}),
+                HasSubstr("token 1 has a flag in the chosen answer only"));
+    EXPECT_THAT(problem_of({7, 5, -8}, {7, -5, -9}),
+                HasSubstr("token 1 has a flag in the rejected answer only"));
 }
 
 TEST(PairProblem, IsAnAnswerWithoutAFlag) {

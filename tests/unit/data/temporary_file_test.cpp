@@ -82,9 +82,13 @@ TEST(RemoveAbandoned, RemovesFilesOfProcessesThatEnded) {
 
 TEST(RemoveAbandoned, KeepsFilesOfAnotherForm) {
     const ScratchFolder folder;
-    const std::set<std::string> others{"a.jsonl",          "a.jsonl.1.samples",       "a.jsonl.tmp",
-                                       "b.jsonl.1.samples.host-1.tmp", "a.jsonl.1.samples.notes.tmp",
-                                       "a.jsonl.1.samples.host-1x.tmp", "a.jsonl.1.samples.host-.tmp"};
+    const std::set<std::string> others{"a.jsonl",
+                                       "a.jsonl.1.samples",
+                                       "a.jsonl.tmp",
+                                       "b.jsonl.1.samples.host-1.tmp",
+                                       "a.jsonl.1.samples.notes.tmp",
+                                       "a.jsonl.1.samples.host-1x.tmp",
+                                       "a.jsonl.1.samples.host-.tmp"};
     for (const auto& name : others) {
         folder.write(name, "x");
     }

@@ -16,7 +16,8 @@ using ::testing::Not;
 class ReadSources : public TinyDeck {
   protected:
     ReadSources() {
-        options_.read_source = [this](const spec::RunSpec&, const spec::Source& source, const std::string& key) {
+        options_.read_source = [this](const spec::RunSpec&, const spec::Source& source,
+                                      const std::string& key) {
             asked_.push_back(key);
             if (const auto wrong = wrong_.find(key); wrong != wrong_.end()) {
                 throw Error{wrong->second, key + ": '" + source.path + "' is wrong (so it is). Mend it."};
@@ -116,10 +117,15 @@ TEST_F(ReadSources, MayHaveSamplesWithoutATarget) {
 }
 
 TEST_F(ReadSources, HaveATarget) {
-    auto& facts = facts_["data.train[0].path"] = {.tokens = 5000, .targets = SourceFacts::Targets{.trained = 1}};
+    auto& facts =
+        facts_["data.train[0].path"] = {.tokens = 5000, .targets = SourceFacts::Targets{.trained = 1}};
     EXPECT_THAT(problems(), Not(HasSubstr("counts in the loss")));
     facts.targets->trained = 0;
+    EXPECT_THAT(problems(),
+                HasSubstr("no token of data.train[0] counts in the loss (no token of its sequences has"));
+    facts.packed = SourceFacts::Packed{.samples = 1, .cut = 1, .trained = 1, .without_target = 1};
     EXPECT_THAT(problems(), HasSubstr("no token of data.train[0] counts in the loss (samples are cut"));
+    facts.packed.reset();
     EXPECT_THAT(problems({"data.seq=1"}), HasSubstr("(data.seq = 1 leaves no token before a target)"));
     facts.targets->is_exact = false;
     EXPECT_THAT(problems(), HasSubstr("(each document has one token, and no context predicts it)"));
@@ -127,7 +133,8 @@ TEST_F(ReadSources, HaveATarget) {
     EXPECT_THAT(problems({"data.held_out=0.5"}),
                 HasSubstr("no token of data.train[0] counts in the loss of the validation (data.held_out)"));
     facts.packed = SourceFacts::Packed{.trained = 1};
-    EXPECT_THAT(problems({"data.held_out=0.5"}), Not(HasSubstr("counts in the loss"))) << "no sequence is held out";
+    EXPECT_THAT(problems({"data.held_out=0.5"}), Not(HasSubstr("counts in the loss")))
+        << "no sequence is held out";
     facts = {.tokens = 5000};
     facts_["data.validation[0].path"] = {.tokens = 5000, .targets = SourceFacts::Targets{}};
     EXPECT_THAT(problems({"data.validation=[{format: text, path: /dev/null}]"}),
