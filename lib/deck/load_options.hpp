@@ -49,7 +49,7 @@ struct SourceFacts {
     struct Targets {
         std::int64_t trained = 0;   ///< of a source of data.validation, those that are validated
         std::int64_t held_out = 0;  ///< validated by data.held_out
-        bool is_exact = true;       ///< false: 0 if there is none, else 1
+        bool is_exact = true;       ///< false: 1 if a target exists, else 0
     };
     std::optional<Targets> targets = {};  ///< nullopt: all tokens are targets
     std::vector<std::string> files = {};  ///< files with its tokens, in order

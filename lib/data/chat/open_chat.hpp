@@ -24,11 +24,11 @@ struct SamplesToMake {
 
 /// Options and reports of sample_files(). Any of them may be empty.
 struct SampleFileOptions {
-    /// If false, samples that are made from records are in no folder, and end with this process.
+    /// Storage of samples that are made from records; false: in no folder, and only for this process.
     bool keeps = true;
     /// Folder for samples if that of their records cannot be written; empty: then that is an error.
     std::string other_folder = {};
-    /// If true, each file is read by check_samples().
+    /// Use of check_samples() for each file.
     bool checks_all = false;
     std::function<void(const SamplesToMake&)> begins = {};
     ChatReports of_job = {};
@@ -50,7 +50,7 @@ std::vector<SampleFile> sample_files(const spec::Data& data,
                                      const std::string& key,
                                      const SampleFileOptions& options = {});
 
-/// Returns those of sample_files() that exist and are valid, and makes none. Empty if the source has moved.
+/// Returns those of sample_files() that exist and are valid. Empty if the source has moved.
 ///
 /// \param other_folder  as in SampleFileOptions
 std::vector<SampleFile> existing_sample_files(const spec::Data& data,

@@ -22,7 +22,9 @@ std::string pair_problem(std::span<const std::uint32_t> chosen,
                          std::span<const std::uint32_t> rejected,
                          bool may_merge);
 
-/// Reads a whole file once. Rejects a wrong seal, a wrong number of flags, and answers that are not pairs.
+/// Rejects a wrong seal, a wrong number of flags, and answers that are not pairs.
+///
+/// The whole file is read once.
 ///
 /// Errors: Error{deck} that begins with `key`, and names the file and the position; Stopped
 void check_samples(const SampleFile& file, const std::string& key, const StopCheck& stop = {});

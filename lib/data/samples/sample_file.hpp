@@ -84,7 +84,7 @@ class SampleFile {
     SampleFile(MappedFile file, const std::string& key);
 
     const SampleFileHeader& header() const noexcept { return header_; }
-    /// Returns the seal in the file, which may be wrong; empty if the file has none.
+    /// Returns the seal in the file, which may be wrong; empty if the file has no seal.
     std::optional<SampleSeal> seal() const;
     /// Returns the seal that this content has with a key.
     ///

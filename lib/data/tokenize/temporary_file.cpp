@@ -29,7 +29,7 @@ std::string this_host() {
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
 }
 
-/// Returns an open file without a name; empty if the system has none in any folder.
+/// Returns an open file without a name; empty if the system cannot create it.
 FileHandle open_nameless() {
     std::error_code problem;
     const auto folder = fs::temp_directory_path(problem);

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 const std::vector<test::TestSample> two_samples{{{1, 2, 3}, {0, 1, 1}}, {{4, 5}, {0, 1}}};
 
-/// Returns the error of opening and checking a file with these bytes; empty if there is none.
+/// Returns the error of opening and checking a file with these bytes; empty if they succeed.
 std::string error_of(const ScratchFolder& folder, const std::string& bytes) {
     const auto path = folder.write("a.samples", bytes);
     return deck_error_of([&] {
@@ -42,7 +42,7 @@ std::string bytes_of(const std::vector<test::TestSample>& samples,
     return test::contents_of(folder / "a");
 }
 
-/// Returns the problem of a pair whose tokens are written as in decks/DATA.md: a flag is a negative number.
+/// Returns the problem of a pair. A negative number is a token with a flag.
 std::string problem_of(const std::vector<std::int32_t>& chosen,
                        const std::vector<std::int32_t>& rejected,
                        bool may_merge = false) {
