@@ -68,9 +68,13 @@ deck::SourceFacts facts_of(const spec::RunSpec& run,
     options.other_folder = run.run.dir;
     const auto opened = data::open_arranged(data, source, key, held_out, options);
     deck::SourceFacts facts{.tokens = opened->num_tokens()};
-    for (const auto& file : opened->files()) {
-        if (!file.is_index) {
-            facts.files.push_back(file.file->path());
+    if (source.format == spec::TokenFormat::chat) {
+        facts.files = data::expand_paths(source.path, key);  // records have the same content as their samples
+    } else {
+        for (const auto& file : opened->files()) {
+            if (!file.is_index) {
+                facts.files.push_back(file.file->path());
+            }
         }
     }
     if (const auto packed = opened->sequences()) {

@@ -138,7 +138,7 @@ class SampleOutput {
             *has_preferences_ ? "no" : "a", *has_preferences_ ? "" : "no ");
     }
 
-    /// Returns the reason why a sample file with this pair would be rejected; empty if it would be accepted.
+    /// Returns the reason why a sample file cannot have this pair; empty if it can.
     static std::string problem_of_pair(const EncodedRecord& record) {
         const auto problem =
             pair_problem(stored(record.samples.front()), stored(record.samples.back()), true);

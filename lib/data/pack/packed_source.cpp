@@ -137,6 +137,21 @@ std::span<const std::int64_t> PackedSource::items_of(std::int64_t sequence) cons
                                           : held_out_.samples_of(sequence - layout_.num_trained);
 }
 
+PackedSource::Counted PackedSource::count_counted(const StopCheck& stop) const {
+    const auto count = [&](const PackedSamples& packed) {
+        std::int64_t counted = 0;
+        for (const std::int64_t item : packed.samples) {
+            check(stop);
+            const std::int64_t first = item * samples_per_item_;
+            for (std::int64_t sample = first; sample < first + samples_per_item_; ++sample) {
+                counted += source_->num_counted(sample, length_of(sample));
+            }
+        }
+        return counted;
+    };
+    return {count(trained_), count(held_out_)};
+}
+
 template <class Visitor>
 void PackedSource::for_each_part(std::int64_t begin, std::int64_t length, const Visitor& visit) const {
     ZG_EXPECTS(begin >= 0 && begin + length <= num_tokens());

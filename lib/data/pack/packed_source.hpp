@@ -47,6 +47,15 @@ class PackedSource final : public TokenSource {
     std::string location_of(std::int64_t token) const override;
     std::vector<SourceFile> files() const override { return source_->files(); }
 
+    /// Tokens of all sequences that count in the loss.
+    struct Counted {
+        std::int64_t trained = 0, held_out = 0;
+    };
+    /// Counts them. The cost is that of reading all samples.
+    ///
+    /// Errors: Stopped
+    Counted count_counted(const StopCheck& stop) const;
+
   private:
     std::int64_t num_sequences() const { return layout_.num_trained + layout_.num_held_out; }
     std::int64_t num_items() const { return source_->num_samples() / samples_per_item_; }

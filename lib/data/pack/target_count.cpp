@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "data/pack/packed_source.hpp"
+
 namespace ziggurat::data {
 namespace {
 
@@ -65,18 +67,19 @@ std::optional<TargetCount> count_targets(const TokenSource& tokens,
                                          const spec::Data& data,
                                          double held_out,
                                          const StopCheck& stop) {
+    // In a packed sequence, a target that counts is any token that counts: padding and first tokens do not.
+    if (const auto* packed = dynamic_cast<const PackedSource*>(&tokens)) {
+        const auto counted = packed->count_counted(stop);
+        return TargetCount{.trained = counted.trained, .held_out = counted.held_out};
+    }
     Counter counter{tokens, data, stop};
     if (!counter.masks_any()) {
         return std::nullopt;
     }
     const auto all = tokens.num_tokens();
-    const auto layout = tokens.sequences();
-    // The first token of the part that is held out is also the last target of packed sequences before it.
-    const auto kept = static_cast<std::int64_t>(std::floor(static_cast<double>(all) * held_out));
-    const auto middle = layout ? layout->num_trained * layout->seq : all - kept;
-    const auto trained_end = layout ? middle + 1 : middle;
-    return TargetCount{.trained = counter.count(0, trained_end),
-                       .held_out = middle < all ? counter.count(middle, all) : 0,
+    const auto middle = all - static_cast<std::int64_t>(std::floor(static_cast<double>(all) * held_out));
+    return TargetCount{.trained = counter.count(0, middle),
+                       .held_out = counter.count(middle, all),
                        .is_exact = tokens.has_loss_mask()};
 }
 

@@ -139,6 +139,13 @@ bool ChatSource::has_counted(std::int64_t sample, std::int64_t length) const {
     return length > 1 && part->file.has_flags(begin + 1, begin + length);
 }
 
+std::int64_t ChatSource::num_counted(std::int64_t sample, std::int64_t length) const {
+    ZG_EXPECTS(sample >= 0 && sample < num_samples());
+    const auto part = std::ranges::upper_bound(files_, sample, {}, &Part::samples_end);
+    const auto begin = part->file.begin_of(sample - part->samples_begin);
+    return length > 1 ? part->file.count_flags(begin + 1, begin + length) : 0;
+}
+
 double ChatSource::counted_share() const {
     double counted = 0;
     for (const auto& part : files_) {

@@ -41,6 +41,8 @@ class ChatSource final : public TokenSource {
     std::int64_t length_of(std::int64_t sample) const { return begin_of(sample + 1) - begin_of(sample); }
     /// Returns true if one of the first `length` tokens of a sample counts in the loss.
     bool has_counted(std::int64_t sample, std::int64_t length) const;
+    /// Returns the number of these tokens that count in the loss.
+    std::int64_t num_counted(std::int64_t sample, std::int64_t length) const;
     /// Returns the share of tokens that count in the loss.
     double counted_share() const;
     std::size_t num_files() const { return files_.size(); }

@@ -67,7 +67,9 @@ Json inputs_of(std::string_view job) {
 /// Last field of a record: XXH3-64 of the line before it.
 constexpr std::string_view check_field = ", \"check\": ";
 
-/// Returns true if the hash in a line is that of its beginning, or if an earlier version wrote the line.
+/// Returns true if the hash in a line is that of its beginning.
+///
+/// Lines of earlier versions have no hash, and are accepted.
 bool has_own_hash(std::string_view line) {
     const auto at = line.rfind(check_field);
     return at == std::string_view::npos ||

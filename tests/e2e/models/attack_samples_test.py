@@ -78,6 +78,8 @@ def kept_samples_are_checked(chosen):
     for command in ("check", "plan"):
         said = place.said(command, *deck, of("chats.jsonl"))
         expect("is encoded for this command only" in said, said)
+    said = place.said("check", *deck, of("chats.jsonl"), of("chats.jsonl", "validation"))
+    expect("'chats.jsonl' is validated and trained on" in said and said.count("is encoded for") == 1, said)
     expect(sorted(path.name for path in place.folder.glob("chats*")) == ["chats.jsonl"], "check and plan keep samples")
     left = place.folder / f"chats.jsonl.0123456789abcdef.samples.{socket.gethostname()}-1.tmp"
     left.write_bytes(b"of a process that was killed")
