@@ -81,7 +81,7 @@ std::optional<OutputHash> hash_of_written(const std::string& name,
 
 /// Rejects output that is not as it was written.
 ///
-/// \param recorded  hash in the journal; 0: not recorded
+/// \param recorded  hash in the journal; 0: not recorded, and nothing is compared
 /// Errors: Error{deck}
 void expect_written(const OutputHash& hash, std::uint64_t recorded, const std::string& name);
 
@@ -111,8 +111,8 @@ class TokenOutput {
     void flush();
 
     const WrittenTokens& written() const noexcept { return written_; }
-    /// Returns the hash of all tokens and lengths.
-    std::uint64_t hash() const { return hash_.value(); }
+    /// Returns the hash of all tokens and lengths; 0 if that of kept output is not recorded.
+    std::uint64_t hash() const { return has_hash_ ? hash_.value() : 0; }
 
   private:
     std::string name_;
@@ -120,6 +120,7 @@ class TokenOutput {
     WrittenTokens written_;
     FileHandle tokens_, lengths_;
     OutputHash hash_;
+    bool has_hash_;
 };
 
 /// Writes the headers of the files that a TokenOutput has flushed, and renames them.

@@ -236,7 +236,9 @@ TokenizeResult tokenize_files(const TokenizeJob& job,
         }
     } else if (journal.has_other_inputs()) {
         journal.refuse_inputs();
-    } else if (const auto kept = hash_of_written(job.name, layout, record.written, job.stop)) {
+    } else if (const auto kept = record.output_hash == 0
+                                     ? std::nullopt
+                                     : hash_of_written(job.name, layout, record.written, job.stop)) {
         expect_written(*kept, record.output_hash, job.name);
     }
     complete_token_files(job.name, layout, record.written);

@@ -166,7 +166,7 @@ def nothing_to_learn_is_an_error(chosen):
         f"no token of data.train[0] {text} (no token of its sequences has a flag": ("check", of("no_flags.samples"), "data.seq=8"),
         f"no token of data.train[0] {text} (no token of its sequences has a flag). Make": ("train", of("no_flags.samples"), "data.packing=wrapped", "data.seq=8"),
         f"no token of data.validation[0] {text} of the validation (samples are cut": ("train", of("some.samples"), of("late.samples", "validation"), "data.seq=8"),
-        f"no token of data.train[0] {text} of the validation (data.held_out)": ("check", of("some.samples"), "data.held_out=0.34"),
+        f"no token of data.train[0] {text} of the validation (data.held_out)": ("check", of("some.samples"), "data.held_out=34%"),
         "no pair of answers is left": ("check", of("pairs.samples"), "data.seq=8", DPO)}
     at_once(*(lambda text=text, words=words: place.refused(text, words[0], *deck, *words[1:]) for text, words in refusals.items()))
     say("data without a target is refused")

@@ -115,7 +115,7 @@ TEST(TokenizeJournal, IgnoresARecordThatWasChanged) {
     }
     const auto whole = contents_of(path);
     auto changed = whole;
-    changed[whole.find("60")] = '5';
+    changed[whole.find("\"tokens\": 60") + 10] = '5';
     folder.write("j", changed);
     EXPECT_EQ(first, (TokenizeJournal{path, "{}"}.last()));
     auto earlier = whole;

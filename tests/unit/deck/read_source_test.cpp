@@ -130,10 +130,10 @@ TEST_F(ReadSources, HaveATarget) {
     facts.targets->is_exact = false;
     EXPECT_THAT(problems(), HasSubstr("(each document has one token, and no context predicts it)"));
     facts.targets = {.trained = 1, .held_out = 0};
-    EXPECT_THAT(problems({"data.held_out=0.5"}),
+    EXPECT_THAT(problems({"data.held_out=50%"}),
                 HasSubstr("no token of data.train[0] counts in the loss of the validation (data.held_out)"));
     facts.packed = SourceFacts::Packed{.trained = 1};
-    EXPECT_THAT(problems({"data.held_out=0.5"}), Not(HasSubstr("counts in the loss")))
+    EXPECT_THAT(problems({"data.held_out=50%"}), Not(HasSubstr("counts in the loss")))
         << "no sequence is held out";
     facts = {.tokens = 5000};
     facts_["data.validation[0].path"] = {.tokens = 5000, .targets = SourceFacts::Targets{}};
