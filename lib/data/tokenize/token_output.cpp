@@ -88,7 +88,10 @@ TokenOutput::TokenOutput(std::string name,
                          WrittenTokens written,
                          std::uint64_t recorded,
                          const StopCheck& stop)
-    : name_{std::move(name)}, layout_{layout}, written_{written} {
+    : name_{std::move(name)},
+      layout_{layout},
+      written_{written},
+      has_hash_{written == WrittenTokens{} || recorded != 0} {
     const auto header = layout_.format == spec::TokenFormat::llmc ? llmc_header_bytes : 0;
     const auto path = name_ + bin_ending + unfinished_ending;
     if (written_ == WrittenTokens{}) {
@@ -102,8 +105,7 @@ TokenOutput::TokenOutput(std::string name,
         const auto begun = written_.documents * static_cast<std::int64_t>(sizeof(std::int32_t));
         lengths_ = open_at(name_ + lengths_ending, begun);
     }
-    if (auto kept =
-            written_ == WrittenTokens{} ? std::nullopt : hash_of_written(name_, layout_, written_, stop)) {
+    if (auto kept = recorded != 0 ? hash_of_written(name_, layout_, written_, stop) : std::nullopt) {
         expect_written(*kept, recorded, name_);
         hash_ = std::move(*kept);
     }
