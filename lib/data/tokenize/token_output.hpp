@@ -81,7 +81,7 @@ std::optional<OutputHash> hash_of_written(const std::string& name,
 
 /// Rejects output that is not as it was written.
 ///
-/// \param recorded  hash in the journal; 0: not recorded, and nothing is compared
+/// \param recorded  hash in the journal; 0: not recorded, then the hash is accepted
 /// Errors: Error{deck}
 void expect_written(const OutputHash& hash, std::uint64_t recorded, const std::string& name);
 
