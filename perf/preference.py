@@ -26,7 +26,8 @@ def sample_file(version):
     path = training.RESULTS / f"random_answers_{version}.samples"
     draw = random.Random(1234)
     number = SEQUENCES * ANSWERS
-    tokens = [draw.randrange(training.VOCABULARY) | (COUNTS if place % ANSWER else 0) for place in range(number * ANSWER)]
+    # All answers have the same prompt of one token.
+    tokens = [draw.randrange(training.VOCABULARY) | COUNTS if place % ANSWER else 1 for place in range(number * ANSWER)]
     begins = [sample * ANSWER for sample in range(number + 1)]
     training.RESULTS.mkdir(parents=True, exist_ok=True)
     path.write_bytes(struct.pack("<8siiqqqQQQ", b"ZGSAMPLE", version, 0, number, len(tokens), number * (ANSWER - 1), 0, 0, 0)

@@ -21,6 +21,7 @@
 #include "comm/throw_on_all_ranks.hpp"
 #include "data/corpus.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
+#include "spec/token_format.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/control/work_stop.hpp"
 #include "train/inference.hpp"
@@ -35,9 +36,9 @@ namespace {
 void expect_targets(const EvalOptions& options, const spec::RunSpec& run, const train::ValidationLoss& loss) {
     if (!loss.mean) {
         const auto name = name_of_data(options, run);
-        const bool has_samples = std::ranges::any_of(run.data.validation, [](const spec::Source& source) {
-            return source.format == spec::TokenFormat::chat;
-        });
+        const bool has_samples = options.data.empty()
+                                     ? spec::has_conversations(run.data)
+                                     : options.format == spec::word_of(spec::TokenFormat::chat);
         const char* reason =
             has_samples
                 ? "none of the tokens that the model reads of a sample counts in the loss; it reads "

@@ -136,9 +136,10 @@ void expect_no_pairs(const EvalOptions& options,
         return;
     }
     const auto& source = data.validation.front();
-    const bool has_pairs =
-        source.format == spec::TokenFormat::chat &&
-        data::open_chat(data, source, "data.validation[0].path", {.of_job = {.stop = stop}})->has_pairs();
+    const bool has_pairs = source.format == spec::TokenFormat::chat &&
+                           data::open_chat(data, source, "data.validation[0].path",
+                                           {.other_folder = run.run.dir, .of_job = {.stop = stop}})
+                               ->has_pairs();
     if (has_pairs) {
         throw Error{ErrorKind::deck,
                     fmt::format("--data: eval measures the loss of next tokens, and '{}' holds pairs of "
@@ -189,6 +190,19 @@ void warn_of_doubts(const spec::Source& source, bool is_guessed) {
         }
         warn(fmt::format("--data: '{}' is read as {} ({}). {}", printable(doubt->path),
                          spec::word_of(source.format), doubt->reason, in_options(doubt->remedy)));
+    }
+}
+
+/// Rejects sample files that contradict themselves.
+void check_sample_files(const spec::Data& data, const TrainedModel& model) {
+    for (const auto& [list, sources] : {std::pair{"train", &data.train}, {"validation", &data.validation}}) {
+        for (std::size_t i = 0; i < sources->size(); ++i) {
+            if ((*sources)[i].format == spec::TokenFormat::chat) {
+                data::open_chat(
+                    data, (*sources)[i], fmt::format("data.{}[{}].path", list, i),
+                    {.other_folder = model.run.run.dir, .checks_all = true, .of_job = {.stop = model.stop}});
+            }
+        }
     }
 }
 
@@ -259,7 +273,8 @@ data::Corpus open_data(const EvalOptions& options, const spec::RunSpec& run, con
                 is_own ? data::OpenSource{data::open_source}
                        : [&](const auto& source, const auto& key) { return open_named(source, key, stop); },
                 is_own ? data::Rest::left_out : data::Rest::included,
-                stop};
+                stop,
+                run.run.dir};
     } catch (const Error& error) {
         report_finding(options, error);
     }
@@ -267,6 +282,8 @@ data::Corpus open_data(const EvalOptions& options, const spec::RunSpec& run, con
 
 void check_data(const EvalOptions& options, const TrainedModel& model, const data::Corpus& corpus) {
     try {
+        check_sample_files(takes_own_data(options) ? own_data(model.run) : named_data(options, model.run),
+                           model);
         corpus.check_tokens(data::Corpus::checked_tokens, model.stop);
         if (takes_own_data(options)) {
             warn_of_changes(corpus, model.reader.manifest(), model.stop);

@@ -14,7 +14,8 @@
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
-#include "data/chat/sample_file.hpp"
+#include "data/samples/check_samples.hpp"
+#include "data/samples/sample_file.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "spec/token_format.hpp"
 #include "train/console/styled_text.hpp"
@@ -99,10 +100,8 @@ std::string marked(const std::vector<SampleSpan>& spans, bool has_colours) {
     return text;
 }
 
-/// Returns the word of the header's loss_on; its number if it is unknown.
 std::string loss_on_of(const SampleFile& file) {
-    const std::string word = spec::word_of(static_cast<spec::LossOn>(file.header().loss_on));
-    return word.empty() ? fmt::format("{}", file.header().loss_on) : word;
+    return spec::word_of(static_cast<spec::LossOn>(file.header().loss_on));
 }
 
 /// Returns `chosen` or `rejected`.
@@ -167,6 +166,7 @@ bool is_sample_path(const std::string& path) {
 
 int inspect_samples(const InspectOptions& options) {
     const SampleFile file{options.folder, options.folder};
+    data::check_samples(file, options.folder);
     const auto tokenizer = open_tokenizer_for(file, options.tokenizer);
     const auto text = options.json ? json_of(file, options.sample, tokenizer.get())
                                    : text_of(file, options.sample, tokenizer.get());

@@ -82,10 +82,10 @@ data::ChatPrompt chat_prompt_of(const SampleOptions& options,
                                 const spec::RunSpec& run,
                                 const data::TextTokenizer& tokenizer) {
     const auto path = tokenizer_of(run.data.tokenizer, options.tokenizer).path;
-    return data::make_chat_prompt(tokenizer, path,
-                                  data::find_chat_template(path, template_choice(options, run)),
-                                  data::template_engine(), data::trained_turn_ends(run.data, tokenizer),
-                                  options.system, options.prompt);
+    return data::make_chat_prompt(
+        tokenizer, path, data::find_chat_template(path, template_choice(options, run)),
+        data::template_engine(), data::trained_turn_ends(run.data, tokenizer, run.run.dir), options.system,
+        options.prompt);
 }
 
 /// Returns the prompt of rank 0 on all ranks: only there does Python have to exist.

@@ -23,7 +23,8 @@ namespace {
 /// Returns the outlook that rank 0 of `train` would compute.
 train::StartPreview preview_start(const deck::LoadedDeck& loaded) {
     const auto& run = loaded.run;
-    const data::Corpus corpus{run.data, run.model.vocab, run.run.seed};
+    const data::Corpus corpus{
+        run.data, run.model.vocab, run.run.seed, data::open_source, data::Rest::left_out, {}, run.run.dir};
     corpus.check_tokens();
     const train::TrainingData data{train::for_manifest(data::fingerprints(corpus.files()), loaded.secrets),
                                    corpus.order(run.train.global_batch), run.train.global_batch};

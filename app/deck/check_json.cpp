@@ -16,9 +16,18 @@ Json packing_json(const PackedSources& packed) {
                         {"cut", of.cut},
                         {"dropped", of.dropped},
                         {"without_target", of.without_target},
+                        {"without_flag", of.without_flag},
                         {"sequences", of.trained},
                         {"held_out", of.held_out},
                         {"fill", of.fill}});
+    }
+    return json;
+}
+
+Json targets_json(const SourceTargets& targets) {
+    Json json = Json::array();
+    for (const auto& [source, of] : targets) {
+        json.push_back({{"source", source}, {"counted", of.trained}, {"held_out", of.held_out}});
     }
     return json;
 }
@@ -66,6 +75,7 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["objective"] = objective_json(run.train.objective);
         json["batch"] = batch_json(run, answer.epochs);
         json["packing"] = packing_json(answer.packed);
+        json["targets"] = targets_json(answer.targets);
         json["layout"] = layout_json(run);
         json["memory"] = answer.memory ? memory_json(*answer.memory) : Json(nullptr);
         json["checkpoint"] = checkpoint_json(run);

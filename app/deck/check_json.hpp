@@ -28,6 +28,7 @@ struct CheckAnswer {
     std::optional<plan::LongestSequence> longest = {};  ///< with --longest
     Epochs epochs = {};
     PackedSources packed = {};
+    SourceTargets targets = {};
 };
 
 /// Returns one JSON object; it is valid for any bytes in texts.

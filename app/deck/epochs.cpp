@@ -11,10 +11,10 @@
 
 namespace ziggurat::app {
 
-deck::SourceFacts SourceSizes::read(const spec::Data& data,
+deck::SourceFacts SourceSizes::read(const spec::RunSpec& run,
                                     const spec::Source& source,
                                     const std::string& key) {
-    auto facts = read_source(data, source, key);
+    auto facts = read_source(run, source, key);
     set(key, facts);
     return facts;
 }
@@ -27,6 +27,27 @@ PackedSources SourceSizes::packed() const {
         }
     }
     return packed;
+}
+
+SourceTargets SourceSizes::targets() const {
+    SourceTargets targets;
+    for (const auto& [key, facts] : facts_) {
+        if (facts.targets && facts.targets->is_exact) {
+            targets.emplace(key.substr(0, key.rfind('.')), *facts.targets);
+        }
+    }
+    return targets;
+}
+
+std::string target_lines(const SourceTargets& targets) {
+    std::string lines;
+    for (const auto& [source, of] : targets) {
+        lines += fmt::format(
+            "targets   {}: {} token{} in the loss{}\n", source, format_grouped(of.trained),
+            of.trained == 1 ? " counts" : "s count",
+            of.held_out > 0 ? fmt::format(", and {} of the validation", format_grouped(of.held_out)) : "");
+    }
+    return lines;
 }
 
 std::string packing_lines(const PackedSources& packed, std::int64_t seq) {

@@ -18,15 +18,21 @@ using Epochs = std::vector<std::optional<double>>;
 /// Arrangement of the samples of sources, by `data.train[0]`.
 using PackedSources = std::map<std::string, deck::SourceFacts::Packed>;
 
+/// Targets of sources in which not all tokens count, by `data.train[0]` or `data.validation[0]`.
+using SourceTargets = std::map<std::string, deck::SourceFacts::Targets>;
+
 /// Returns a line about each source.
 std::string packing_lines(const PackedSources& packed, std::int64_t seq);
+
+/// Returns a line about each source of which not all tokens count in the loss.
+std::string target_lines(const SourceTargets& targets);
 
 /// Facts of each source, by its key in the deck such as `data.train[0].path`.
 class SourceSizes {
   public:
     /// Reads a source and stores its facts; for deck::LoadOptions::read_source.
     /// Errors: those of read_source()
-    deck::SourceFacts read(const spec::Data& data, const spec::Source& source, const std::string& key);
+    deck::SourceFacts read(const spec::RunSpec& run, const spec::Source& source, const std::string& key);
 
     /// Sets the facts of a source.
     void set(const std::string& key, deck::SourceFacts facts) { facts_[key] = std::move(facts); }
@@ -36,6 +42,9 @@ class SourceSizes {
 
     /// Returns the arrangement of each source of data.train whose samples are packed, by `data.train[0]`.
     PackedSources packed() const;
+
+    /// Returns the numbers of targets of each source with samples of conversations or pairs.
+    SourceTargets targets() const;
 
   private:
     std::map<std::string, deck::SourceFacts> facts_;

@@ -156,6 +156,7 @@ struct Answers {
     Start start;
     Epochs epochs;
     PackedSources packed;
+    SourceTargets targets;
     std::optional<plan::MemoryReport> memory = {};
     std::optional<AttentionForecast> attention = {};
     std::vector<plan::CommunicatorBlocks> communicators = {};  ///< with the limits of the environment
@@ -224,7 +225,8 @@ int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded, 
                                  .goodput = answers.goodput,
                                  .longest = answers.longest,
                                  .epochs = answers.epochs,
-                                 .packed = answers.packed}));
+                                 .packed = answers.packed,
+                                 .targets = answers.targets}));
     return exit_code;
 }
 
@@ -239,7 +241,8 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const An
         print(stderr, on_gpus);
     } else {
         print(stdout, summary(loaded.run, answers.epochs) +
-                          packing_lines(answers.packed, loaded.run.data.seq) + on_gpus);
+                          packing_lines(answers.packed, loaded.run.data.seq) + target_lines(answers.targets) +
+                          on_gpus);
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
         print(stdout, answers.start.line.empty() ? "" : fmt::format("start     {}\n", answers.start.line));
         print(stdout, time_text(loaded.run, loaded.machine, answers.step_seconds) +
@@ -262,8 +265,8 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
     deck::LoadOptions load{.has_nccl = parts.has_nccl || !options.machine.empty(),
                            .needs_data = options.machine.empty(),
                            .read_tokenizer = read_tokenizer_once(),
-                           .read_source = [&sizes](const auto& data, const auto& source,
-                                                   const auto& key) { return sizes.read(data, source, key); },
+                           .read_source = [&sizes](const auto& run, const auto& source,
+                                                   const auto& key) { return sizes.read(run, source, key); },
                            .has_token = has_token,
                            .find_train_validation_overlap = find_train_validation_overlap,
                            .choose_layout = parts.choose_layout,
@@ -299,6 +302,7 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
     }
     answers.epochs = sizes.epochs(loaded.run);
     answers.packed = sizes.packed();
+    answers.targets = sizes.targets();
     plan_run(options, parts, loaded, answers);
     plan_time(loaded, answers);
     if (options.longest && parts.memory) {

@@ -68,11 +68,11 @@ const spec::Source* first_chat(const spec::Data& data) {
 }
 
 /// Returns the tokens that end turns of the run's conversations. Prints a note if they are unknown.
-std::vector<std::int32_t> turn_ends_of(const spec::Data& data,
+std::vector<std::int32_t> turn_ends_of(const spec::RunSpec& run,
                                        const data::TextTokenizer& tokenizer,
                                        const data::OptionalTemplate& found) {
     try {
-        auto ends = data::trained_turn_ends(data, tokenizer);
+        auto ends = data::trained_turn_ends(run.data, tokenizer, run.run.dir);
         if (ends.empty() && found.chat) {
             ends = data::turn_ends_by(*found.chat, tokenizer, data::template_engine());
         }
@@ -117,8 +117,8 @@ void print_added(const hf::AddedEnds& added) {
 }
 
 /// Makes generation end where the turns of the run's conversations end.
-void adapt_to_chats(const Companions& companions, const spec::Data& data, const std::string& folder) {
-    const auto* source = first_chat(data);
+void adapt_to_chats(const Companions& companions, const spec::RunSpec& run, const std::string& folder) {
+    const auto* source = first_chat(run.data);
     if (source == nullptr || !companions.tokenizer) {
         return;
     }
@@ -128,7 +128,7 @@ void adapt_to_chats(const Companions& companions, const spec::Data& data, const 
         export_template(*found.chat, folder);
     }
     std::vector<hf::TokenText> ends;
-    for (const auto token : turn_ends_of(data, *companions.tokenizer, found)) {
+    for (const auto token : turn_ends_of(run, *companions.tokenizer, found)) {
         if (const auto text = text_of(*companions.tokenizer, token)) {
             ends.push_back(*text);
         }
@@ -163,20 +163,22 @@ Companions find_companions(const spec::Tokenizer& tokenizer, const std::string& 
     return {.folder = {}, .file = {}, .usage = hf::usage_keys_of(-1), .tokenizer = nullptr};
 }
 
-std::string copy_companions(const Companions& companions, const spec::Data& data, const std::string& folder) {
+std::string copy_companions(const Companions& companions,
+                            const spec::RunSpec& run,
+                            const std::string& folder) {
     std::vector<std::string> names;
     if (!companions.folder.empty()) {
         names = hf::copy_companions(companions.folder, folder);
     } else if (!companions.file.empty()) {
-        names.emplace_back(data.tokenizer.kind == spec::TokenizerKind::hf ? "tokenizer.json"
-                                                                          : "tokenizer.model");
+        names.emplace_back(run.data.tokenizer.kind == spec::TokenizerKind::hf ? "tokenizer.json"
+                                                                              : "tokenizer.model");
         hf::copy_tokenizer(companions.file, folder + "/" + names.front());
     }
     if (companions.tokenizer) {
         const auto& tokenizer = *companions.tokenizer;
         hf::write_tokenizer_config(folder, text_of(tokenizer, tokenizer.document_token()),
                                    text_of(tokenizer, tokenizer.begin_token()));
-        adapt_to_chats(companions, data, folder);
+        adapt_to_chats(companions, run, folder);
     }
     return names.empty() ? "" : fmt::format("; {}", fmt::join(names, ", "));
 }

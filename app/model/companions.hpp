@@ -26,8 +26,9 @@ Companions find_companions(const spec::Tokenizer& tokenizer, const std::string& 
 /// If the run trained on conversations, generation_config.json gets the token that ends a turn, and the model
 /// gets the template of the run. A note names such changes.
 ///
-/// \param data  of the run
 /// Errors: Error{resource}
-std::string copy_companions(const Companions& companions, const spec::Data& data, const std::string& folder);
+std::string copy_companions(const Companions& companions,
+                            const spec::RunSpec& run,
+                            const std::string& folder);
 
 }  // namespace ziggurat::app

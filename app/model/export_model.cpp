@@ -117,7 +117,7 @@ void export_from(checkpoint::CheckpointReader& reader,
                                                          options.shard_bytes, companions.usage, on_progress)
                           : checkpoint::hf::export_adapters(reader, model, options.target, type,
                                                             base_of_adapters(options.base, root));
-    const auto copied = copy_companions(companions, loaded.run.data, options.target);
+    const auto copied = copy_companions(companions, loaded.run, options.target);
     progress.end();
     fmt::print("{}  {} tensors, {} in {} file{}, {}{}{}\nfrom        {}, step {}{}; in {}\n",
                printable(options.target), made.tensors, format_bytes(made.bytes), made.files,

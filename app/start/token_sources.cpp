@@ -13,6 +13,7 @@
 #include "base/text/printable.hpp"
 #include "data/file_probe.hpp"
 #include "data/pack/open_arranged.hpp"
+#include "data/pack/target_count.hpp"
 #include "data/token_source.hpp"
 #include "data/train_validation_overlap.hpp"
 #include "train/control/stop_signals.hpp"
@@ -21,41 +22,59 @@
 namespace ziggurat::app {
 namespace {
 
-/// Returns reports of the encoding of conversations: a note, and a progress line.
+std::string note_of(const data::SamplesToMake& samples) {
+    const auto reason = samples.reason.empty() ? "" : fmt::format(" ({})", samples.reason);
+    if (!samples.is_kept) {
+        return fmt::format("'{}' is encoded for this command only{}; a training keeps the samples as '{}'",
+                           printable(samples.records), reason, printable(samples.path));
+    }
+    return fmt::format("'{}' is encoded to '{}', which later runs use{}{}", printable(samples.records),
+                       printable(samples.path), reason,
+                       samples.has_others
+                           ? ". Other samples exist, of other records, another tokenizer or template, "
+                             "another loss_on or version of the encoder"
+                           : "");
+}
+
+/// Returns the options of the encoding of conversations. They print notes, and a progress line.
 ///
 /// \param progress  must outlive them
-data::SampleFileReports encoding_reports(Progress& progress, const StopCheck& stop) {
-    data::SampleFileReports reports;
-    reports.of_job.stop = stop;
-    reports.begins = [&](const std::string& records, const std::string& samples, bool has_others) {
-        const auto note = fmt::format(
-            "'{}' is encoded to '{}', which later runs use{}", printable(records), printable(samples),
-            has_others ? ". Other samples exist, of other records, another tokenizer or template, "
-                         "another loss_on or version of the encoder"
-                       : "");
-        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+data::SampleFileOptions encoding_options(Progress& progress, const StopCheck& stop) {
+    data::SampleFileOptions options{.checks_all = true};
+    options.of_job.stop = stop;
+    options.begins = [&](const data::SamplesToMake& samples) {
+        std::fputs((message(Severity::note, note_of(samples)) + "\n").c_str(), stderr);
         progress.begin("encodes conversations", "bytes");
     };
-    reports.of_job.progress = [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); };
-    reports.of_job.note = [&](const std::string& note) {
+    options.of_job.progress = [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); };
+    options.of_job.note = [&](const std::string& note) {
         progress.end();
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
     };
-    return reports;
+    return options;
 }
 
-deck::SourceFacts facts_of(const spec::Data& data,
+/// \param keeps  as in data::SampleFileOptions
+deck::SourceFacts facts_of(const spec::RunSpec& run,
                            const spec::Source& source,
                            const std::string& key,
+                           bool keeps,
                            const StopCheck& stop) {
     Progress progress{show_progress()};
-    const bool is_trained = key.starts_with("data.train");
-    const auto opened = data::open_arranged(data, source, key, is_trained ? data.held_out : 0,
-                                            encoding_reports(progress, stop));
+    const auto& data = run.data;
+    const double held_out = key.starts_with("data.train") ? data.held_out : 0;
+    auto options = encoding_options(progress, stop);
+    options.keeps = keeps;
+    options.other_folder = run.run.dir;
+    const auto opened = data::open_arranged(data, source, key, held_out, options);
     deck::SourceFacts facts{.tokens = opened->num_tokens()};
-    for (const auto& file : opened->files()) {
-        if (!file.is_index) {
-            facts.files.push_back(file.file->path());
+    if (source.format == spec::TokenFormat::chat) {
+        facts.files = data::expand_paths(source.path, key);  // records have the same content as their samples
+    } else {
+        for (const auto& file : opened->files()) {
+            if (!file.is_index) {
+                facts.files.push_back(file.file->path());
+            }
         }
     }
     if (const auto packed = opened->sequences()) {
@@ -67,8 +86,13 @@ deck::SourceFacts facts_of(const spec::Data& data,
                         .without_target = packed->num_without_target,
                         .held_out_samples = packed->num_held_out_samples,
                         .held_out_without_target = packed->num_held_out_without_target,
+                        .without_flag = packed->num_without_flag,
                         .fill = packed->fill(),
                         .has_pairs = opened->num_pairs() > 0};
+    }
+    if (const auto targets = data::count_targets(*opened, data, held_out, stop)) {
+        facts.targets = {
+            .trained = targets->trained, .held_out = targets->held_out, .is_exact = targets->is_exact};
     }
     if (auto doubt = data::check_format(source, *opened)) {
         facts.doubt = {std::move(doubt->path), std::move(doubt->reason), std::move(doubt->remedy)};
@@ -115,10 +139,10 @@ std::vector<deck::FileOverlap> find_overlap(const std::vector<std::string>& vali
 
 }  // namespace
 
-deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source, const std::string& key) {
+deck::SourceFacts read_source(const spec::RunSpec& run, const spec::Source& source, const std::string& key) {
     const train::StopSignals signals;
     const train::WorkStop stop{signals};
-    return facts_of(data, source, key, stop.check_of("reads the sources of the deck"));
+    return facts_of(run, source, key, false, stop.check_of("reads the sources of the deck"));
 }
 
 bool has_token(const spec::Source& source, const std::string& key, std::int64_t token) {
@@ -131,8 +155,8 @@ std::vector<deck::FileOverlap> find_train_validation_overlap(const std::vector<s
 }
 
 void read_sources(deck::LoadOptions& options, const StopCheck& stop) {
-    options.read_source = [stop](const auto& data, const auto& source, const auto& key) {
-        return facts_of(data, source, key, stop);
+    options.read_source = [stop](const auto& run, const auto& source, const auto& key) {
+        return facts_of(run, source, key, true, stop);
     };
     options.has_token = [stop](const auto& source, const auto& key, std::int64_t token) {
         return is_among_first(source, key, token, stop);

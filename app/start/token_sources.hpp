@@ -11,10 +11,14 @@
 namespace ziggurat::app {
 
 /// Opens a source as a training does, and returns its facts; for LoadOptions::read_source.
-/// Errors: those of data::open_source()
-deck::SourceFacts read_source(const spec::Data& data, const spec::Source& source, const std::string& key);
+/// Errors: those of data::open_arranged() and data::check_samples()
+///
+/// Samples of conversations that are made from records are not kept.
+deck::SourceFacts read_source(const spec::RunSpec& run, const spec::Source& source, const std::string& key);
 
-/// Sets the functions of `options` that read sources. They call `stop` at least once a second.
+/// Sets the functions of `options` that read sources for a training, which keeps samples of records.
+///
+/// They call `stop` at least once a second.
 void read_sources(deck::LoadOptions& options, const StopCheck& stop);
 
 /// Returns files that are in both lists, or copies of each other; for

@@ -80,7 +80,8 @@ Corpus::Corpus(const spec::Data& data,
                std::uint64_t seed,
                const OpenSource& open_tokens,
                Rest rest,
-               const StopCheck& stop)
+               const StopCheck& stop,
+               const std::string& run_folder)
     : data_{data}, vocab_{vocab}, seed_{seed}, rest_{rest} {
     // Answers attend to their own tokens only.
     ZG_EXPECTS(!data.has_pairs || data.reset_at_document);
@@ -92,8 +93,8 @@ Corpus::Corpus(const spec::Data& data,
                 {std::make_unique<EncodedText>(source.path, *tokenizer, data.add_bos, key, stop), key,
                  source.name});
         } else if (source.format == spec::TokenFormat::chat) {
-            const SampleFileReports reports{.of_job = {.stop = stop}};
-            sources_.push_back({open_arranged(data, source, key, held_out, reports), key, source.name});
+            const SampleFileOptions options{.other_folder = run_folder, .of_job = {.stop = stop}};
+            sources_.push_back({open_arranged(data, source, key, held_out, options), key, source.name});
         } else {
             sources_.push_back({open_tokens(source, key), key, source.name});
         }

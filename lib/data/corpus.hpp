@@ -26,6 +26,7 @@ class Corpus {
     ///
     /// \param open  opens all other sources
     /// \param rest  of the validated parts; if it is included, two tokens are enough
+    /// \param run_folder  gets samples of conversations if the folder of their records cannot be written
     /// Errors: Error{deck} that begins with the source's key if the source is missing, has a wrong format, is
     ///         too short for one sequence, has no document positions although documents must be separated,
     ///         or has no pairs of answers although data.has_pairs, or the reverse; errors of `open` and of
@@ -35,7 +36,8 @@ class Corpus {
            std::uint64_t seed,
            const OpenSource& open = open_source,
            Rest rest = Rest::left_out,
-           const StopCheck& stop = {});
+           const StopCheck& stop = {},
+           const std::string& run_folder = {});
 
     /// Number of tokens of each source that check_tokens() reads by default.
     static constexpr std::int64_t checked_tokens = std::int64_t{1} << 30;

@@ -84,12 +84,14 @@ std::uint64_t whole_hash(std::span<const std::byte> content, const StopCheck& st
 FileFingerprint fingerprint(const NamedFile& file, std::size_t num_files, const StopCheck& stop) {
     const MappedFile& mapped = *file.source.file;
     const std::int64_t share = bytes_to_hash(num_files);
-    const std::int64_t max = file.source.is_index ? std::max(mapped.bytes(), share) : share;
+    const auto content = mapped.content().first(mapped.bytes() - file.source.seal_bytes);
+    const std::int64_t bytes = std::ssize(content);
+    const std::int64_t max = file.source.is_index ? std::max(bytes, share) : share;
     return {.key = file.key,
             .path = mapped.path(),
-            .bytes = mapped.bytes(),
-            .hashed_bytes = Sample{mapped.bytes(), max}.bytes(),
-            .hash = sampled_hash(mapped.content(), max, stop)};
+            .bytes = bytes,
+            .hashed_bytes = Sample{bytes, max}.bytes(),
+            .hash = sampled_hash(content, max, stop)};
 }
 
 std::vector<FileFingerprint> fingerprints(const std::vector<NamedFile>& files, const StopCheck& stop) {

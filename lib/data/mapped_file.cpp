@@ -50,7 +50,10 @@ std::optional<FileStamp> stamp_of(const std::string& path) {
     return ::stat(path.c_str(), &status) == 0 ? std::optional{stamp_from(status)} : std::nullopt;
 }
 
-MappedFile::MappedFile(const std::string& path, const std::string& key) : path_{path} {
+MappedFile::MappedFile(const std::string& path, const std::string& key) : MappedFile{path, key, path} {}
+
+MappedFile::MappedFile(const std::string& path, const std::string& key, const std::string& name)
+    : path_{name} {
     // O_NONBLOCK: opening a named pipe must not wait for a writer.
     const FileHandle file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (!file) {

@@ -37,6 +37,10 @@ std::optional<FileStamp> stamp_of(const std::string& path);
 class MappedFile {
   public:
     MappedFile(const std::string& path, const std::string& key);
+    /// Maps a file that has no name, or another one.
+    ///
+    /// \param name  its path() in messages
+    MappedFile(const std::string& path, const std::string& key, const std::string& name);
     ~MappedFile();
     MappedFile(MappedFile&& other) noexcept;
     MappedFile& operator=(MappedFile&& other) noexcept;

@@ -18,7 +18,8 @@ namespace ziggurat::data {
 /// A file that a source reads. It lives as long as the source.
 struct SourceFile {
     const MappedFile* file = nullptr;
-    bool is_index = false;  ///< holds positions of documents, so each byte matters and all are hashed
+    bool is_index = false;        ///< holds positions of documents, so each byte matters and all are hashed
+    std::int64_t seal_bytes = 0;  ///< bytes at its end that are a hash of the others
 };
 
 /// Arrangement of a source's tokens in sequences, each of which begins at a multiple of its length.
@@ -32,7 +33,8 @@ struct SequenceLayout {
     std::int64_t num_dropped = 0;  ///< samples or pairs that were left out, because they were too long
     /// Samples whose used tokens all do not count in the loss, because they are cut.
     std::int64_t num_without_target = 0;
-    std::int64_t num_held_out_samples = 0;         ///< of num_samples, those that are held out
+    std::int64_t num_without_flag = 0;      ///< samples that have no counted token even if they are whole
+    std::int64_t num_held_out_samples = 0;  ///< of num_samples, those that are held out
     std::int64_t num_held_out_without_target = 0;  ///< of num_without_target, those that are held out
 
     /// Returns the share of tokens that are not padding.

@@ -40,10 +40,18 @@ struct SourceFacts {
         std::int64_t without_target = 0;
         std::int64_t held_out_samples = 0,
                      held_out_without_target = 0;  ///< of `samples` and `without_target`
+        std::int64_t without_flag = 0;             ///< samples that have no counted token even if whole
         double fill = 0;                           ///< share of tokens that are not padding
         bool has_pairs = false;                    ///< samples, cut and dropped count pairs of answers
     };
     std::optional<Packed> packed = {};
+    /// Targets that count in the loss, in whole sequences.
+    struct Targets {
+        std::int64_t trained = 0;   ///< of a source of data.validation, those that are validated
+        std::int64_t held_out = 0;  ///< validated by data.held_out
+        bool is_exact = true;       ///< false: 1 if a target exists, else 0
+    };
+    std::optional<Targets> targets = {};  ///< nullopt: all tokens are targets
     std::vector<std::string> files = {};  ///< files with its tokens, in order
     /// Reason to suspect that the file differs from its description in the deck, although it is readable.
     struct FormatWarning {
@@ -89,8 +97,8 @@ struct LoadOptions {
     /// is checked.
     /// \param key  key of the source in the deck; messages begin with it
     /// Errors: its Error{deck} becomes an error of the deck
-    std::function<SourceFacts(const spec::Data&, const spec::Source&, const std::string& key)> read_source =
-        {};
+    std::function<SourceFacts(const spec::RunSpec&, const spec::Source&, const std::string& key)>
+        read_source = {};
     /// Returns true if a token occurs in the first 2^26 of the source; if empty, this is not checked.
     std::function<bool(const spec::Source&, const std::string& key, std::int64_t token)> has_token = {};
     /// Finds validation files that are also training files; if empty, this is not checked.

@@ -10,9 +10,9 @@
 #include "base/error.hpp"
 #include "data/chat/chat_encoder.hpp"
 #include "data/chat/open_chat.hpp"
-#include "data/chat/sample_file.hpp"
 #include "data/chat/template_process.hpp"
 #include "data/mapped_file.hpp"
+#include "data/samples/sample_file.hpp"
 #include "data/tokenizer/tokenizer_json_impl.hpp"
 #include "spec/token_format.hpp"
 
@@ -144,18 +144,17 @@ std::vector<std::int32_t> turn_ends_by(const ChatTemplate& chat,
     return by_frequency(ends);
 }
 
-std::vector<std::int32_t> trained_turn_ends(const spec::Data& data, const TextTokenizer& tokenizer) {
+std::vector<std::int32_t> trained_turn_ends(const spec::Data& data,
+                                            const TextTokenizer& tokenizer,
+                                            const std::string& run_folder) {
     EndCounts ends;
     for (const auto& source : data.train) {
         if (source.format != spec::TokenFormat::chat) {
             continue;
         }
-        for (const auto& path : existing_sample_files(data, source)) {
-            try {
-                for (const auto& [token, count] : count_ends_in(SampleFile{path, "data.train"}, tokenizer)) {
-                    ends[token] += count;
-                }
-            } catch (const Error&) {  // the file is damaged or was replaced
+        for (const auto& file : existing_sample_files(data, source, run_folder)) {
+            for (const auto& [token, count] : count_ends_in(file, tokenizer)) {
+                ends[token] += count;
             }
         }
     }

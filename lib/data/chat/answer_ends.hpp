@@ -35,6 +35,10 @@ std::vector<std::int32_t> turn_ends_by(const ChatTemplate& chat,
 /// The most frequent one comes first. The end of a turn is its last counted token that is not white space, if
 /// that is an added token or the document token. The sample files that still exist are read; of pairs, only
 /// the chosen answers. Files of another tokenizer are left out.
-std::vector<std::int32_t> trained_turn_ends(const spec::Data& data, const TextTokenizer& tokenizer);
+///
+/// \param run_folder  may have samples of records whose folder cannot be written
+std::vector<std::int32_t> trained_turn_ends(const spec::Data& data,
+                                            const TextTokenizer& tokenizer,
+                                            const std::string& run_folder = {});
 
 }  // namespace ziggurat::data

@@ -14,6 +14,7 @@
 #include "data/chat/record_reader.hpp"
 #include "data/chat/unused_fields.hpp"
 #include "data/mapped_file.hpp"
+#include "data/samples/check_samples.hpp"
 #include "data/tokenize/ordered_pool.hpp"
 
 namespace ziggurat::data {
@@ -80,13 +81,23 @@ class RecordEncoder {
     StopCheck stop_;
 };
 
+/// Returns the tokens of a sample as a sample file has them.
+std::vector<std::uint32_t> stored(const EncodedSample& sample) {
+    std::vector<std::uint32_t> tokens;
+    for (std::size_t i = 0; i < sample.ids.size(); ++i) {
+        tokens.push_back(static_cast<std::uint32_t>(sample.ids[i]) |
+                         (sample.counts[i] != 0 ? SampleFile::counts_bit : 0));
+    }
+    return tokens;
+}
+
 using EncodingPool = OrderedPool<RecordBatch, EncodedRecords>;
 
 /// Writes the samples of records of one kind: that of the first valid record.
 class SampleOutput {
   public:
-    SampleOutput(const ChatJob& job, const ChatReports& reports)
-        : writer_{job.output}, reports_{reports}, skips_bad_records_{job.skips_bad_records} {}
+    SampleOutput(const ChatJob& job, TemporaryFile& file, const ChatReports& reports)
+        : writer_{file}, key_{job.key}, reports_{reports}, skips_bad_records_{job.skips_bad_records} {}
 
     void add(const EncodedRecords& encoded) {
         for (const auto& record : encoded.records) {
@@ -110,18 +121,28 @@ class SampleOutput {
     SampleFileHeader complete(SampleFileHeader made_from) {
         made_from.version = has_preferences_.value() ? SampleFileHeader::pairs_version
                                                      : SampleFileHeader::conversations_version;
-        return writer_.complete(made_from);
+        return writer_.complete(made_from, key_);
     }
 
   private:
     std::string problem_of(const EncodedRecord& record) const {
-        if (record.samples.empty() || !has_preferences_ || record.is_preference() == *has_preferences_) {
+        if (record.samples.empty()) {
             return record.problem;
+        }
+        if (!has_preferences_ || record.is_preference() == *has_preferences_) {
+            return record.is_preference() ? problem_of_pair(record) : std::string{};
         }
         return fmt::format(
             "the record is {} preference, but the records before it are {}preferences. Write "
             "both kinds to files of their own.",
             *has_preferences_ ? "no" : "a", *has_preferences_ ? "" : "no ");
+    }
+
+    /// Returns the reason why a sample file cannot have this pair; empty if it can.
+    static std::string problem_of_pair(const EncodedRecord& record) {
+        const auto problem =
+            pair_problem(stored(record.samples.front()), stored(record.samples.back()), true);
+        return problem.empty() ? problem : problem + ". Remove the record.";
     }
 
     void add_samples(const EncodedRecord& record) {
@@ -133,6 +154,7 @@ class SampleOutput {
     }
 
     SampleFileWriter writer_;
+    std::optional<std::uint64_t> key_;
     const ChatReports& reports_;
     bool skips_bad_records_;
     UnusedFieldCounts unused_;
@@ -166,11 +188,20 @@ std::vector<RecordEncoder> encoders_of(const ChatJob& job,
 SampleFileHeader write_sample_file(const ChatJob& job,
                                    const TextTokenizer& tokenizer,
                                    const ChatReports& reports) {
+    remove_abandoned(job.output);
+    TemporaryFile file{job.output};
+    return write_sample_file(job, file, tokenizer, reports);
+}
+
+SampleFileHeader write_sample_file(const ChatJob& job,
+                                   TemporaryFile& file,
+                                   const TextTokenizer& tokenizer,
+                                   const ChatReports& reports) {
     ZG_EXPECTS(job.threads > 0);
     const auto found = find_optional_template(job.tokenizer, job.chat_template);
     RecordReader reader{job.inputs, reports.stop};
     EncodingPool pool{encoders_of(job, tokenizer, found, reports.stop)};
-    SampleOutput output{job, reports};
+    SampleOutput output{job, file, reports};
     const auto all_bytes = total_bytes(job.inputs);
     std::optional<SpanMethod> method;
     bool has_more = true;

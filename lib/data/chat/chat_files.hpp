@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "data/chat/sample_file.hpp"
 #include "data/chat/template_engine.hpp"
+#include "data/samples/sample_file.hpp"
 #include "data/tokenize/encode_pool.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "spec/run_spec.hpp"
@@ -19,8 +20,9 @@ struct ChatJob {
     std::string tokenizer = {};            ///< file of the tokenizer, or its folder; empty: it has no file
     std::string chat_template = {};        ///< choice of find_chat_template()
     spec::LossOn loss_on = spec::LossOn::assistant;
-    std::string output = {};         ///< path of the sample file; an existing file is replaced
-    bool skips_bad_records = false;  ///< if false, a bad record ends the job
+    std::string output = {};                ///< path of the sample file; an existing file is replaced
+    std::optional<std::uint64_t> key = {};  ///< of samples that the program keeps for itself: they get a seal
+    bool skips_bad_records = false;         ///< if false, a bad record ends the job
     int threads = 1;
     TemplateEngine engine = {};
 };
@@ -47,9 +49,14 @@ struct ChatReports {
 /// The file does not depend on the number of threads. Only conversations need a template and Python.
 ///
 /// Errors: Error{deck} that names an input, its line and the field, or the template and its line;
-///         Error{resource} if Python or its module jinja2 is missing, or the disk fails; Stopped. Then no file
+///         Error{resource} if Python or its module jinja2 is missing; UnwritableFile; Stopped. Then no file
 ///         is left
 SampleFileHeader write_sample_file(const ChatJob& job,
+                                   const TextTokenizer& tokenizer,
+                                   const ChatReports& reports);
+/// Writes to `file` instead of `job.output`, and completes it.
+SampleFileHeader write_sample_file(const ChatJob& job,
+                                   TemporaryFile& file,
                                    const TextTokenizer& tokenizer,
                                    const ChatReports& reports);
 

@@ -7,16 +7,19 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
-#include "data/fingerprint.hpp"
-#include "data/tokenizer/tokenizer_config.hpp"
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/file_handle.hpp"
 #include "base/text/printable.hpp"
 #include "data/chat/chat_template.hpp"
+#include "data/chat/kept_samples.hpp"
 #include "data/content_key.hpp"
+#include "data/fingerprint.hpp"
+#include "data/samples/check_samples.hpp"
 #include "data/tokenizer/tokenizer_config.hpp"
 #include "spec/token_format.hpp"
 
@@ -25,10 +28,6 @@ namespace {
 
 /// Number of threads that encode the records of a source.
 constexpr int max_threads = 8;
-
-bool exists(const std::string& path) {
-    return ::access(path.c_str(), F_OK) == 0;
-}
 
 bool is_sample_path(const std::string& path, const std::string& key) {
     return is_sample_file(MappedFile{path, key}.content());
@@ -69,35 +68,35 @@ void add_template(const ChatTemplate& chat, ContentKey& key) {
     }
 }
 
-/// Returns the name of the sample file that is made of records.
-std::string name_of_samples(const spec::Data& data,
-                            const spec::Source& source,
-                            const std::string& path,
-                            const std::string& deck_key,
-                            const std::string& tokenizer_hash,
-                            spec::LossOn loss_on,
-                            const StopCheck& stop) {
+/// Returns the names of the samples that are made of records.
+SampleNames names_of_samples(const spec::Data& data,
+                             const spec::Source& source,
+                             const std::string& path,
+                             const std::string& deck_key,
+                             const std::string& tokenizer_hash,
+                             const SampleFileOptions& options) {
     const MappedFile records{path, deck_key};
     ContentKey key{"samples of records", encoding_version};
-    key.add("records", hash_text(whole_hash(records.content(), stop)));
-    key.add("tokenizer", tokenizer_hash).add("loss_on", loss_on);
+    key.add("records", hash_text(whole_hash(records.content(), options.of_job.stop)));
+    key.add("tokenizer", tokenizer_hash).add("loss_on", source.loss_on.value_or(spec::LossOn::assistant));
     key.add("format of conversations", SampleFileHeader::conversations_version);
     key.add("format of pairs", SampleFileHeader::pairs_version);
     key.add("configuration", hash_text(configuration_hash(data.tokenizer.path)));
     if (const auto found = find_optional_template(data.tokenizer.path, source.chat_template); found.chat) {
         add_template(*found.chat, key);
     }
-    return fmt::format("{}.{:016x}{}", path, key.hash(), sample_file_ending);
+    return sample_names(path, options.other_folder, key.hash());
 }
 
 /// Returns true if samples of the same records exist that were made with another key.
-bool has_other_samples(const std::string& records) {
+bool has_other_samples(const std::string& records, const std::string& samples) {
     const std::filesystem::path path{records};
     std::error_code unreadable;
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path{"."};
     for (const auto& entry : std::filesystem::directory_iterator{folder, unreadable}) {
         const auto name = entry.path().filename().string();
-        if (name.starts_with(path.filename().string() + ".") && name.ends_with(sample_file_ending)) {
+        if (name.starts_with(path.filename().string() + ".") && name.ends_with(sample_file_ending) &&
+            name != std::filesystem::path{samples}.filename()) {
             return true;
         }
     }
@@ -113,23 +112,83 @@ void wait_for_lock(int file, const StopCheck& stop) {
     }
 }
 
-/// Makes the sample file of records, unless another process of this machine has made it meanwhile.
-void make_samples(const ChatJob& job,
-                  const TextTokenizer& tokenizer,
-                  const std::string& key,
-                  const SampleFileReports& reports) {
+/// Encodes records to a file without a name.
+SampleFile encode_for_this_process(const ChatJob& job,
+                                   const SampleNames& names,
+                                   const TextTokenizer& tokenizer,
+                                   const SampleFileOptions& options) {
+    TemporaryFile file;
+    write_sample_file(job, file, tokenizer, options.of_job);
+    keep_for_this_process(names, file);
+    std::string unused;
+    return find_samples(names, {}, unused).value();
+}
+
+/// Encodes records to the first of their names that can be written.
+///
+/// \param samples  its reason is why they are made
+SampleFile encode_to_first(const ChatJob& job,
+                           const SampleNames& names,
+                           const TextTokenizer& tokenizer,
+                           const SampleFileOptions& options,
+                           SamplesToMake samples) {
+    const auto paths = names.all();
+    for (const auto& path : paths) {
+        try {
+            std::error_code problem;
+            if (path == names.other_path) {
+                std::filesystem::create_directories(options.other_folder, problem);
+            }
+            TemporaryFile file{path};
+            if (options.begins) {
+                options.begins({samples.records, path, samples.is_kept, samples.has_others, samples.reason});
+            }
+            write_sample_file(job, file, tokenizer, options.of_job);
+            break;
+        } catch (const UnwritableFile& error) {
+            if (path == paths.back()) {
+                throw;
+            }
+            samples.reason = error.what();
+        }
+    }
+    std::string reason;
+    auto made = find_samples(names, options.of_job.stop, reason);
+    if (!made) {
+        throw Error{ErrorKind::resource,
+                    fmt::format("{}, although it was written just now. Check its file system.", reason)};
+    }
+    return std::move(*made);
+}
+
+/// Makes the samples of records, unless another process of this machine has made them meanwhile.
+///
+/// \param reason  why an existing file is not used
+SampleFile make_samples(const ChatJob& job,
+                        const SampleNames& names,
+                        const TextTokenizer& tokenizer,
+                        const std::string& key,
+                        const SampleFileOptions& options,
+                        std::string reason) {
     const std::string& records = job.inputs.front();
-    // The lock ends with the descriptor. Without it, as on some network file systems, the file is made twice.
-    const FileHandle lock{::open(records.c_str(), O_RDONLY | O_CLOEXEC)};
-    wait_for_lock(lock.get(), reports.of_job.stop);
-    if (exists(job.output)) {
-        return;
-    }
-    if (reports.begins) {
-        reports.begins(records, job.output, has_other_samples(records));
-    }
     try {
-        write_sample_file(job, tokenizer, reports.of_job);
+        if (!options.keeps) {
+            if (options.begins) {
+                options.begins({records, names.path, false, false, reason});
+            }
+            return encode_for_this_process(job, names, tokenizer, options);
+        }
+        // The lock ends with the descriptor. Without it, as on some network file systems, the file is made
+        // twice.
+        const FileHandle lock{::open(records.c_str(), O_RDONLY | O_CLOEXEC)};
+        wait_for_lock(lock.get(), options.of_job.stop);
+        if (auto made = find_samples(names, options.of_job.stop, reason)) {
+            return std::move(*made);
+        }
+        remove_abandoned_samples(names, records);
+        const SamplesToMake samples{records, names.path, true, has_other_samples(records, names.path),
+                                    reason};
+        return encode_to_first(job, names, tokenizer, options, samples);
     } catch (const Error& error) {
         const auto remedy =
             error.kind() != ErrorKind::resource
@@ -173,65 +232,77 @@ void expect_settings_of_deck(const spec::Data& data,
 
 }  // namespace
 
-std::vector<std::string> sample_files(const spec::Data& data,
-                                      const spec::Source& source,
-                                      const std::string& key,
-                                      const SampleFileReports& reports) {
-    std::vector<std::string> files;
+std::vector<SampleFile> sample_files(const spec::Data& data,
+                                     const spec::Source& source,
+                                     const std::string& key,
+                                     const SampleFileOptions& options) {
+    std::vector<SampleFile> files;
     std::unique_ptr<const TextTokenizer> tokenizer;
     const auto need_tokenizer = [&](const std::string& path) {
         tokenizer = tokenizer ? std::move(tokenizer) : open_tokenizer_for(data, path, key);
     };
     for (const auto& path : expand_paths(source.path, key)) {
         if (is_sample_path(path, key)) {
-            files.push_back(path);
+            files.emplace_back(path, key);
             continue;
         }
         if (data.tokenizer.hash.empty()) {
             need_tokenizer(path);
         }
         const auto tokenizer_hash = tokenizer ? hash_text(*tokenizer) : data.tokenizer.hash;
-        const auto loss_on = source.loss_on.value_or(spec::LossOn::assistant);
-        files.push_back(
-            name_of_samples(data, source, path, key, tokenizer_hash, loss_on, reports.of_job.stop));
-        if (!exists(files.back())) {
-            need_tokenizer(path);
-            const auto cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-            make_samples({.inputs = {path},
-                          .tokenizer = data.tokenizer.path,
-                          .chat_template = source.chat_template,
-                          .loss_on = loss_on,
-                          .output = files.back(),
-                          .threads = std::clamp(cores, 1, max_threads),
-                          .engine = template_engine()},
-                         *tokenizer, key, reports);
+        const auto names = names_of_samples(data, source, path, key, tokenizer_hash, options);
+        std::string reason;
+        if (auto found = find_samples(names, options.of_job.stop, reason)) {
+            files.push_back(std::move(*found));
+            continue;
         }
+        need_tokenizer(path);
+        const auto cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+        files.push_back(make_samples({.inputs = {path},
+                                      .tokenizer = data.tokenizer.path,
+                                      .chat_template = source.chat_template,
+                                      .loss_on = source.loss_on.value_or(spec::LossOn::assistant),
+                                      .key = names.key,
+                                      .threads = std::clamp(cores, 1, max_threads),
+                                      .engine = template_engine()},
+                                     names, *tokenizer, key, options, reason));
     }
     return files;
 }
 
-std::vector<std::string> existing_sample_files(const spec::Data& data, const spec::Source& source) {
-    std::vector<std::string> files;
+std::vector<SampleFile> existing_sample_files(const spec::Data& data,
+                                              const spec::Source& source,
+                                              const std::string& other_folder) {
+    std::vector<SampleFile> files;
     try {
         for (const auto& path : expand_paths(source.path, "")) {
-            const auto loss_on = source.loss_on.value_or(spec::LossOn::assistant);
-            files.push_back(is_sample_path(path, "")
-                                ? path
-                                : name_of_samples(data, source, path, "", data.tokenizer.hash, loss_on, {}));
+            if (is_sample_path(path, "")) {
+                files.emplace_back(path, "");
+                continue;
+            }
+            std::string unused;
+            auto found = find_samples(
+                names_of_samples(data, source, path, "", data.tokenizer.hash, {.other_folder = other_folder}),
+                {}, unused);
+            if (found) {
+                files.push_back(std::move(*found));
+            }
         }
-    } catch (const Error&) {  // the source or its template has moved
+    } catch (const Error&) {  // the source or its template has moved, or a sample file is damaged
     }
-    std::erase_if(files, [](const std::string& path) { return !exists(path); });
     return files;
 }
 
 std::shared_ptr<const ChatSource> open_chat(const spec::Data& data,
                                             const spec::Source& source,
                                             const std::string& key,
-                                            const SampleFileReports& reports) {
-    auto samples = std::make_shared<ChatSource>(sample_files(data, source, key, reports), key);
+                                            const SampleFileOptions& options) {
+    auto samples = std::make_shared<ChatSource>(sample_files(data, source, key, options), key);
     for (std::size_t i = 0; i < samples->num_files(); ++i) {
         expect_settings_of_deck(data, source, samples->file(i), key);
+        if (options.checks_all) {
+            check_samples(samples->file(i), key, options.of_job.stop);
+        }
     }
     return samples;
 }

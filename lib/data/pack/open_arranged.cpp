@@ -12,11 +12,11 @@ std::shared_ptr<const TokenSource> open_arranged(const spec::Data& data,
                                                  const spec::Source& source,
                                                  const std::string& key,
                                                  double held_out,
-                                                 const SampleFileReports& reports) {
+                                                 const SampleFileOptions& options) {
     if (source.format != spec::TokenFormat::chat) {
         return open_source(source, key);
     }
-    auto samples = open_chat(data, source, key, reports);
+    auto samples = open_chat(data, source, key, options);
     expect_kind(*samples, data, source, key);
     if (data.packing == spec::SamplePacking::wrapped) {
         return samples;

@@ -16,13 +16,13 @@ namespace ziggurat::data {
 ///
 /// \param key       deck key of its path; messages begin with it
 /// \param held_out  share of its end that is not trained on
-/// \param reports   of the encoding of records of conversations
+/// \param options   of records of conversations
 /// Errors: those of open_source(), open_chat(), expect_kind() and PackedSource
 std::shared_ptr<const TokenSource> open_arranged(const spec::Data& data,
                                                  const spec::Source& source,
                                                  const std::string& key,
                                                  double held_out,
-                                                 const SampleFileReports& reports = {});
+                                                 const SampleFileOptions& options = {});
 
 /// Rejects a source without pairs of answers if data.has_pairs, else a source with them.
 ///

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -32,6 +31,7 @@ PackedSource::PackedSource(std::shared_ptr<const ChatSource> samples,
                .num_cut = trained_.num_cut + held_out_.num_cut,
                .num_dropped = trained_.num_dropped + held_out_.num_dropped,
                .num_without_target = trained_.num_without_target + held_out_.num_without_target,
+               .num_without_flag = trained_.num_without_flag + held_out_.num_without_flag,
                .num_held_out_samples = std::ssize(held_out_.samples),
                .num_held_out_without_target = held_out_.num_without_target};
     if (layout_.num_trained == 0) {
@@ -58,6 +58,7 @@ PackedSamples PackedSource::pack_items(std::int64_t begin,
     std::vector<std::int64_t> lengths;
     std::int64_t num_without_target = 0;
     std::int64_t num_cut_without_target = 0;
+    std::int64_t num_without_flag = 0;
     for (std::int64_t item = begin; item < end; ++item) {
         const std::int64_t length = whole_length_of(item);
         const bool is_left_out = length > seq_ && data.long_samples == spec::LongSamples::drop;
@@ -65,8 +66,9 @@ PackedSamples PackedSource::pack_items(std::int64_t begin,
             ++num_without_target;
             continue;
         }
-        const bool is_cut = samples_per_item_ == 1 && length > seq_ && !is_left_out;
-        num_cut_without_target += is_cut && !has_target(item) ? 1 : 0;
+        if (samples_per_item_ == 1 && !is_left_out && !has_target(item)) {
+            ++(source_->has_counted(item, length) ? num_cut_without_target : num_without_flag);
+        }
         items.push_back(item);
         lengths.push_back(length);
     }
@@ -76,6 +78,7 @@ PackedSamples PackedSource::pack_items(std::int64_t begin,
     }
     packed.num_dropped += num_without_target;
     packed.num_without_target = num_cut_without_target;
+    packed.num_without_flag = num_without_flag;
     return packed;
 }
 
@@ -113,21 +116,6 @@ std::int64_t PackedSource::item_length_of(std::int64_t item) const {
     return samples_per_item_ == 1 ? length_of(first) : length_of(first) + length_of(first + 1);
 }
 
-bool PackedSource::has_target(std::int64_t sample) const {
-    std::array<std::uint8_t, 64> counts;
-    const std::int64_t begin = source_->begin_of(sample);
-    // The last tokens of an answer usually count.
-    for (std::int64_t end = begin + length_of(sample); end > begin; end -= std::ssize(counts)) {
-        const std::int64_t first = std::max(begin, end - std::ssize(counts));
-        const auto part = std::span{counts}.first(end - first);
-        source_->mark_counted(first, part);
-        if (std::ranges::find(part, 1) != part.end()) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool PackedSource::has_targets(std::int64_t pair, const std::string& key) const {
     for (const std::int64_t sample : {2 * pair, 2 * pair + 1}) {
         if (has_target(sample)) {
@@ -147,6 +135,21 @@ bool PackedSource::has_targets(std::int64_t pair, const std::string& key) const 
 std::span<const std::int64_t> PackedSource::items_of(std::int64_t sequence) const {
     return sequence < layout_.num_trained ? trained_.samples_of(sequence)
                                           : held_out_.samples_of(sequence - layout_.num_trained);
+}
+
+PackedSource::Counted PackedSource::count_counted(const StopCheck& stop) const {
+    const auto count = [&](const PackedSamples& packed) {
+        std::int64_t counted = 0;
+        for (const std::int64_t item : packed.samples) {
+            check(stop);
+            const std::int64_t first = item * samples_per_item_;
+            for (std::int64_t sample = first; sample < first + samples_per_item_; ++sample) {
+                counted += source_->num_counted(sample, length_of(sample));
+            }
+        }
+        return counted;
+    };
+    return {count(trained_), count(held_out_)};
 }
 
 template <class Visitor>

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/chat/chat_source.hpp"
 #include "data/pack/packing.hpp"
+#include "data/samples/chat_source.hpp"
 #include "data/token_source.hpp"
 
 namespace ziggurat::data {
@@ -47,6 +47,15 @@ class PackedSource final : public TokenSource {
     std::string location_of(std::int64_t token) const override;
     std::vector<SourceFile> files() const override { return source_->files(); }
 
+    /// Tokens of all sequences that count in the loss.
+    struct Counted {
+        std::int64_t trained = 0, held_out = 0;
+    };
+    /// Counts them. The cost is that of reading all samples.
+    ///
+    /// Errors: Stopped
+    Counted count_counted(const StopCheck& stop) const;
+
   private:
     std::int64_t num_sequences() const { return layout_.num_trained + layout_.num_held_out; }
     std::int64_t num_items() const { return source_->num_samples() / samples_per_item_; }
@@ -57,7 +66,7 @@ class PackedSource final : public TokenSource {
     /// Returns the number of tokens of an item that are used.
     std::int64_t item_length_of(std::int64_t item) const;
     /// Returns true if one of the used tokens of a sample counts in the loss.
-    bool has_target(std::int64_t sample) const;
+    bool has_target(std::int64_t sample) const { return source_->has_counted(sample, length_of(sample)); }
     /// Returns true if both answers of a pair have a counted token.
     ///
     /// Errors: Error{deck} that names an answer without one that is not cut

@@ -1,8 +1,8 @@
 #include "data/pack/packing.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <set>
 
 #include "base/contract.hpp"
 
@@ -12,40 +12,34 @@ namespace {
 /// Sequences that are being filled, by the number of tokens that they have room for.
 class OpenSequences {
   public:
-    explicit OpenSequences(std::int64_t seq) : by_room_(seq + 1) {}
-
     /// Returns the sequence with the smallest room for `length` tokens, and removes it; -1 if all are too
     /// full.
     std::int64_t take(std::int64_t length, std::int64_t& room) {
-        const auto best = rooms_.lower_bound(length);
-        if (best == rooms_.end()) {
+        const auto best = by_room_.lower_bound(length);
+        if (best == by_room_.end()) {
             return -1;
         }
-        room = *best;
-        auto& sequences = by_room_[room];
+        room = best->first;
+        auto& sequences = best->second;
         const std::int64_t sequence = sequences.back();
         sequences.pop_back();
         if (sequences.empty()) {
-            rooms_.erase(best);
+            by_room_.erase(best);
         }
         return sequence;
     }
 
-    void put(std::int64_t sequence, std::int64_t room) {
-        by_room_[room].push_back(sequence);
-        rooms_.insert(room);
-    }
+    void put(std::int64_t sequence, std::int64_t room) { by_room_[room].push_back(sequence); }
 
   private:
-    std::vector<std::vector<std::int64_t>> by_room_;
-    std::set<std::int64_t> rooms_;  // those with a sequence
+    std::map<std::int64_t, std::vector<std::int64_t>> by_room_;  // none is empty
 };
 
 /// Returns the sequence of each of `samples`, which are sorted by decreasing length.
 std::vector<std::int64_t> best_fit(std::span<const std::int64_t> samples,
                                    std::span<const std::int64_t> lengths,
                                    std::int64_t seq) {
-    OpenSequences open{seq};
+    OpenSequences open;
     std::vector<std::int64_t> sequence_of(lengths.size(), -1);
     std::int64_t num_sequences = 0;
     for (const std::int64_t sample : samples) {

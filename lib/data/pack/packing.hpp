@@ -16,6 +16,7 @@ struct PackedSamples {
     std::int64_t num_cut = 0;             ///< samples of more than `seq` tokens that are shortened
     std::int64_t num_dropped = 0;         ///< samples of more than `seq` tokens that are left out
     std::int64_t num_without_target = 0;  ///< shortened samples without a counted token; set by PackedSource
+    std::int64_t num_without_flag = 0;  ///< samples without a counted token, also if whole; set by it as well
 
     std::int64_t num_sequences() const noexcept { return std::ssize(begins) - 1; }
     std::span<const std::int64_t> samples_of(std::int64_t sequence) const {

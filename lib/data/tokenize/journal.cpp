@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -63,7 +64,22 @@ Json inputs_of(std::string_view job) {
     return json.is_object() && json.contains(inputs_key) ? json[inputs_key] : Json{};
 }
 
+/// Last field of a record: XXH3-64 of the line before it.
+constexpr std::string_view check_field = ", \"check\": ";
+
+/// Returns true if the hash in a line is that of its beginning.
+///
+/// Lines of earlier versions have no hash, and are accepted.
+bool has_own_hash(std::string_view line) {
+    const auto at = line.rfind(check_field);
+    return at == std::string_view::npos ||
+           line.substr(at) == fmt::format("{}{}}}", check_field, XXH3_64bits(line.data(), at));
+}
+
 std::optional<JournalRecord> record_of(std::string_view line) {
+    if (!has_own_hash(line)) {
+        return std::nullopt;
+    }
     const auto json = Json::parse(line, nullptr, false);
     if (!json.is_object()) {
         return std::nullopt;
@@ -74,6 +90,8 @@ std::optional<JournalRecord> record_of(std::string_view line) {
     };
     const auto hash = json.find("hash");
     const bool has_hash = hash != json.end() && hash->is_number_unsigned();
+    const auto output = json.find("output_hash");
+    const bool has_output = output != json.end() && output->is_number_unsigned();
     const UnknownText unknown{std::max(number("unknown_runs"), std::int64_t{0}),
                               std::max(number("unknown_tokens"), std::int64_t{0})};
     const JournalRecord record{.next = {number("file"), number("offset")},
@@ -81,6 +99,7 @@ std::optional<JournalRecord> record_of(std::string_view line) {
                                .text_bytes = number("text_bytes"),
                                .skipped_lines = number("skipped_lines"),
                                .hash = has_hash ? hash->get<std::uint64_t>() : 0,
+                               .output_hash = has_output ? output->get<std::uint64_t>() : 0,
                                .has_all = number("has_all") == 1};
     const bool is_whole = record.next.file >= 0 && record.next.offset >= 0 && record.written.documents >= 0 &&
                           record.written.tokens >= 0 && record.text_bytes >= 0 && record.skipped_lines >= 0 &&
@@ -183,14 +202,15 @@ void TokenizeJournal::accept_inputs() {
 
 void TokenizeJournal::append(const JournalRecord& record) {
     has_records_ = has_records_ || record.next != InputPosition{};
-    write_output(
-        file_.get(), path_,
-        fmt::format("{{\"file\": {}, \"offset\": {}, \"documents\": {}, \"tokens\": {}, "
-                    "\"unknown_runs\": {}, \"unknown_tokens\": {}, "
-                    "\"text_bytes\": {}, \"skipped_lines\": {}, \"hash\": {}, \"has_all\": {}}}\n",
-                    record.next.file, record.next.offset, record.written.documents, record.written.tokens,
-                    record.written.unknown.runs, record.written.unknown.tokens, record.text_bytes,
-                    record.skipped_lines, record.hash, record.has_all ? 1 : 0));
+    const auto line = fmt::format(
+        "{{\"file\": {}, \"offset\": {}, \"documents\": {}, \"tokens\": {}, "
+        "\"unknown_runs\": {}, \"unknown_tokens\": {}, \"text_bytes\": {}, \"skipped_lines\": {}, "
+        "\"hash\": {}, \"output_hash\": {}, \"has_all\": {}",
+        record.next.file, record.next.offset, record.written.documents, record.written.tokens,
+        record.written.unknown.runs, record.written.unknown.tokens, record.text_bytes, record.skipped_lines,
+        record.hash, record.output_hash, record.has_all ? 1 : 0);
+    write_output(file_.get(), path_,
+                 fmt::format("{}{}{}}}\n", line, check_field, XXH3_64bits(line.data(), line.size())));
     storage::flush_file(file_.get(), path_);
 }
 

@@ -17,6 +17,7 @@ struct JournalRecord {
     std::int64_t text_bytes = 0;     ///< of all documents before `next`
     std::int64_t skipped_lines = 0;  ///< lines skipped before `next`
     std::uint64_t hash = 0;          ///< of all texts before `next`, chained by batch
+    std::uint64_t output_hash = 0;   ///< of `written`, as TokenOutput::hash(); 0: an earlier version's record
     bool has_all = false;            ///< only the completion of the files is left
 
     bool operator==(const JournalRecord&) const = default;
@@ -24,7 +25,8 @@ struct JournalRecord {
 
 /// Owns the journal file and the lock on the output files.
 ///
-/// Its first line is the job as JSON; each further line is a record.
+/// Its first line is the job as JSON; each further line is a record with a hash of itself. Records from the
+/// first one on whose hash differs are ignored.
 class TokenizeJournal {
   public:
     /// Resumes from an existing journal, or creates one.

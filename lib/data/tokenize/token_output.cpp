@@ -83,8 +83,15 @@ std::vector<std::string> token_paths(const std::string& name, spec::TokenFormat 
     return paths;
 }
 
-TokenOutput::TokenOutput(std::string name, TokenLayout layout, WrittenTokens written)
-    : name_{std::move(name)}, layout_{layout}, written_{written} {
+TokenOutput::TokenOutput(std::string name,
+                         TokenLayout layout,
+                         WrittenTokens written,
+                         std::uint64_t recorded,
+                         const StopCheck& stop)
+    : name_{std::move(name)},
+      layout_{layout},
+      written_{written},
+      has_hash_{written == WrittenTokens{} || recorded != 0} {
     const auto header = layout_.format == spec::TokenFormat::llmc ? llmc_header_bytes : 0;
     const auto path = name_ + bin_ending + unfinished_ending;
     if (written_ == WrittenTokens{}) {
@@ -97,6 +104,10 @@ TokenOutput::TokenOutput(std::string name, TokenLayout layout, WrittenTokens wri
     if (layout_.format == spec::TokenFormat::megatron) {
         const auto begun = written_.documents * static_cast<std::int64_t>(sizeof(std::int32_t));
         lengths_ = open_at(name_ + lengths_ending, begun);
+    }
+    if (auto kept = recorded != 0 ? hash_of_written(name_, layout_, written_, stop) : std::nullopt) {
+        expect_written(*kept, recorded, name_);
+        hash_ = std::move(*kept);
     }
 }
 
@@ -112,9 +123,11 @@ void TokenOutput::append(std::string_view packed,
                         printable(name_), max_llmc_tokens)};
     }
     write_output(tokens_.get(), name_ + bin_ending + unfinished_ending, packed);
+    hash_.add_tokens(packed);
     if (lengths_) {
-        write_output(lengths_.get(), name_ + lengths_ending,
-                     {reinterpret_cast<const char*>(lengths.data()), lengths.size_bytes()});
+        const std::string_view bytes{reinterpret_cast<const char*>(lengths.data()), lengths.size_bytes()};
+        write_output(lengths_.get(), name_ + lengths_ending, bytes);
+        hash_.add_lengths(bytes);
     }
     written_.tokens += tokens;
     written_.documents += std::ssize(lengths);

@@ -1,13 +1,18 @@
 /// Token files that grow document by document and are renamed when they are complete.
 #pragma once
 
+#include <xxhash.h>
+
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/file_handle.hpp"
+#include "base/stop_check.hpp"
 #include "data/file_sequence.hpp"
 #include "spec/run_spec.hpp"
 
@@ -52,12 +57,45 @@ struct WrittenTokens {
 /// Returns the files of a name: NAME.bin, for megatron also NAME.idx.
 std::vector<std::string> token_paths(const std::string& name, spec::TokenFormat format);
 
+/// Hash of the tokens and lengths of an output, in parts.
+class OutputHash {
+  public:
+    OutputHash();
+
+    void add_tokens(std::string_view packed);
+    void add_lengths(std::string_view lengths);
+    std::uint64_t value() const;
+
+  private:
+    using State = std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)>;
+    State tokens_, lengths_;
+};
+
+/// Returns the hash of output that was written; empty if one of its files does not exist.
+///
+/// Errors: Error{deck} if a file has less; Stopped
+std::optional<OutputHash> hash_of_written(const std::string& name,
+                                          TokenLayout layout,
+                                          const WrittenTokens& written,
+                                          const StopCheck& stop = {});
+
+/// Rejects output that is not as it was written.
+///
+/// \param recorded  hash in the journal; 0: not recorded, then the hash is accepted
+/// Errors: Error{deck}
+void expect_written(const OutputHash& hash, std::uint64_t recorded, const std::string& name);
+
 /// Owns NAME.bin.tmp, for megatron also NAME.lengths.tmp with the number of tokens of each document.
 class TokenOutput {
   public:
-    /// \param written  amount of existing output that is kept; empty: start from scratch
-    /// Errors: Error{deck} if the files have less; Error{resource}
-    TokenOutput(std::string name, TokenLayout layout, WrittenTokens written);
+    /// \param written   amount of existing output that is kept; empty: start from scratch
+    /// \param recorded  its hash(); 0: not recorded
+    /// Errors: Error{deck} if the files have less, or other bytes; Error{resource}; Stopped
+    TokenOutput(std::string name,
+                TokenLayout layout,
+                WrittenTokens written,
+                std::uint64_t recorded = 0,
+                const StopCheck& stop = {});
 
     /// Appends whole documents.
     ///
@@ -73,12 +111,16 @@ class TokenOutput {
     void flush();
 
     const WrittenTokens& written() const noexcept { return written_; }
+    /// Returns the hash of all tokens and lengths; 0 if that of kept output is not recorded.
+    std::uint64_t hash() const { return has_hash_ ? hash_.value() : 0; }
 
   private:
     std::string name_;
     TokenLayout layout_;
     WrittenTokens written_;
     FileHandle tokens_, lengths_;
+    OutputHash hash_;
+    bool has_hash_;
 };
 
 /// Writes the headers of the files that a TokenOutput has flushed, and renames them.

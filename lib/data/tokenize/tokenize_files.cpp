@@ -122,7 +122,7 @@ class Tokenization {
     }
 
     JournalRecord run(const TokenizeProgress& progress) {
-        output_.emplace(job_.name, layout_, record_.written);
+        output_.emplace(job_.name, layout_, record_.written, record_.output_hash, job_.stop);
         try {
             write_documents(progress);
             expect_unchanged(inputs_);
@@ -154,6 +154,7 @@ class Tokenization {
     void write_record() {
         output_->flush();
         record_.written = output_->written();
+        record_.output_hash = output_->hash();
         journal_.append(record_);
         recorded_ns_ = monotonic_ns();
     }
@@ -235,6 +236,10 @@ TokenizeResult tokenize_files(const TokenizeJob& job,
         }
     } else if (journal.has_other_inputs()) {
         journal.refuse_inputs();
+    } else if (const auto kept = record.output_hash == 0
+                                     ? std::nullopt
+                                     : hash_of_written(job.name, layout, record.written, job.stop)) {
+        expect_written(*kept, record.output_hash, job.name);
     }
     complete_token_files(job.name, layout, record.written);
     journal.remove();

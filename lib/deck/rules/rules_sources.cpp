@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text/looked_in.hpp"
@@ -62,36 +63,54 @@ void expect_sequences(const Resolution& at, const std::string& path, const Sourc
     }
 }
 
-/// Reports samples that are cut before their first token that counts in the loss.
-///
-/// A training source that has no other samples is an error, a validation source a warning.
-void expect_targets(const Resolution& at, const std::string& path, const SourceFacts::Packed& packed) {
-    if (packed.without_target == 0) {
-        return;
+/// Returns the reason why no target of a source is left, in a training or a validation, and the remedy.
+std::pair<std::string, const char*> no_target_reason(const Resolution& at, const SourceFacts& facts) {
+    if (at.run.data.seq == 1) {
+        return {"data.seq = 1 leaves no token before a target", "Increase data.seq."};
     }
+    if (!facts.targets->is_exact) {
+        return {"each document has one token, and no context predicts it", "Use longer documents."};
+    }
+    if (facts.packed && facts.packed->without_target > 0) {
+        return {fmt::format("samples are cut at data.seq = {}, before their first counted token",
+                            at.run.data.seq),
+                "Increase data.seq."};
+    }
+    return {"no token of its sequences has a flag",
+            "Make the file again with 'ziggurat tokenize RECORDS --chat'."};
+}
+
+/// Rejects a source without a target that counts in the loss.
+void expect_a_target(const Resolution& at, const std::string& path, const SourceFacts& facts) {
     const auto location = at.values.location(path + ".path");
-    const auto reason =
-        fmt::format("they are cut at data.seq = {}, before their first counted token", at.run.data.seq);
-    const char* remedy = "Increase data.seq, or set data.long_samples: drop.";
-    const auto trained = packed.samples - packed.held_out_samples;
-    const auto trained_without = packed.without_target - packed.held_out_without_target;
-    if (!is_of_validation(path) && trained_without == trained) {
-        at.found.error(location, fmt::format("no sample of {} has a token that counts in the loss", path),
-                       reason, "Increase data.seq.");
-        return;
+    const auto reject = [&](const std::string& use) {
+        const auto [reason, remedy] = no_target_reason(at, facts);
+        at.found.error(location, fmt::format("no token of {} counts in the loss{}", path, use), reason,
+                       remedy);
+    };
+    if (facts.targets->trained == 0) {
+        reject(is_of_validation(path) ? " of the validation" : "");
+    } else if (!is_of_validation(path) && at.run.data.held_out > 0 && facts.targets->held_out == 0 &&
+               (!facts.packed || facts.packed->held_out > 0)) {
+        reject(" of the validation (data.held_out)");
     }
-    at.found.warning(
-        location,
-        fmt::format("{} of {} samples of {} {} no token that counts in the loss", packed.without_target,
-                    packed.samples, path, packed.without_target == 1 ? "has" : "have"),
-        reason, remedy);
-    const auto validated = is_of_validation(path) ? packed.samples : packed.held_out_samples;
-    const auto validated_without =
-        is_of_validation(path) ? packed.without_target : packed.held_out_without_target;
-    if (validated > 0 && validated_without == validated) {
-        at.found.warning(location, fmt::format("the validation on {} has no loss", path),
-                         "all its samples are cut before their first counted token", "Increase data.seq.");
-    }
+}
+
+/// Warns of samples without a token that counts in the loss.
+void warn_of_lost_samples(const Resolution& at, const std::string& path, const SourceFacts::Packed& packed) {
+    const auto location = at.values.location(path + ".path");
+    const auto warn = [&](std::int64_t count, const std::string& reason, const char* remedy) {
+        if (count > 0) {
+            at.found.warning(location,
+                             fmt::format("{} of {} samples of {} {} no token that counts in the loss", count,
+                                         packed.samples, path, count == 1 ? "has" : "have"),
+                             reason, remedy);
+        }
+    };
+    warn(packed.without_target,
+         fmt::format("they are cut at data.seq = {}, before their first counted token", at.run.data.seq),
+         "Increase data.seq, or set data.long_samples: drop.");
+    warn(packed.without_flag, "none of their tokens has a flag", "Remove them from the file.");
 }
 
 /// Checks a source of tokens without a file.
@@ -108,6 +127,14 @@ void check_own(const Resolution& at, const std::string& path) {
         at.found.note(location, "tokens of the format own are not checked",
                       "a program that calls the library supplies them");
     }
+}
+
+/// Returns true if no setting is bad that the reading of a source depends on.
+bool has_settings_of(const Resolution& at, const spec::Source& source) {
+    const auto is_good = [&](const char* key) { return !at.values.has_bad(key); };
+    return source.format != spec::TokenFormat::chat ||
+           (is_good("data.seq") && is_good("data.packing") && is_good("data.long_samples") &&
+            is_good("data.tokenizer") && is_good("train.objective"));
 }
 
 /// Returns false, after an error or a note, if files do not exist.
@@ -149,7 +176,7 @@ std::string as_problem(std::string sentence, const std::string& key) {
 std::optional<SourceFacts> read(const Resolution& at, const std::string& path, const spec::Source& source) {
     const std::string key = path + ".path";
     try {
-        return at.options.read_source(at.run.data, source, key);
+        return at.options.read_source(at.run, source, key);
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::deck) {
             throw;
@@ -187,7 +214,7 @@ void sources_are_what_they_are_called(const Resolution& at) {
             check_own(at, path);
             return;
         }
-        if (!is_present(at, path, source) || !at.options.read_source) {
+        if (!is_present(at, path, source) || !at.options.read_source || !has_settings_of(at, source)) {
             return;
         }
         const auto facts = read(at, path, source);
@@ -202,9 +229,14 @@ void sources_are_what_they_are_called(const Resolution& at) {
         }
         if (facts->packed) {
             expect_sequences(at, path, *facts->packed);
-            expect_targets(at, path, *facts->packed);
+            if (!facts->targets || facts->targets->trained > 0) {
+                warn_of_lost_samples(at, path, *facts->packed);
+            }
         } else {
             expect_windows(at, path, facts->tokens);
+        }
+        if (facts->targets) {
+            expect_a_target(at, path, *facts);
         }
         (is_of_validation(path) ? validated : trained).add(path, facts->files);
     });

@@ -88,7 +88,8 @@ data::Corpus open_corpus(const spec::RunSpec& spec,
                          const StopCheck& stop) {
     std::optional<data::Corpus> corpus;
     on_every_rank(world, [&] {
-        corpus.emplace(spec.data, spec.model.vocab, spec.run.seed, open, data::Rest::left_out, stop);
+        corpus.emplace(spec.data, spec.model.vocab, spec.run.seed, open, data::Rest::left_out, stop,
+                       spec.run.dir);
     });
     return std::move(*corpus);
 }

@@ -380,24 +380,24 @@ def check_records_of_decks(place):
     place.write("named.jsonl", records)
     other_python = {"ZIGGURAT_PYTHON": "/nonexistent/python"}
 
-    def check(path="named.jsonl", source="", **run):
-        return place.ziggurat("check", DECKS / "llama_tiny.yaml", f"data.tokenizer={{kind: hf, path: {folder}}}",
+    def train(path="named.jsonl", source="", **run):
+        return place.ziggurat("train", DECKS / "llama_tiny.yaml", "run.name=step", "train.steps=1", "schedule.warmup=0 steps", f"data.tokenizer={{kind: hf, path: {folder}}}",
                               f"data.train=[{{format: chat, path: {path}{source}}}]", **run)
 
     def made():
         return sorted(place.folder.glob("named.jsonl.*"))
 
-    expect("is encoded to" in check() and len(made()) == 1, f"the first check makes {made()}")
-    expect("is encoded to" not in check(environment=other_python), "records are encoded a second time")
+    expect("is encoded to" in train() and len(made()) == 1, f"the first training makes {made()}")
+    expect("is encoded to" not in train(environment=other_python), "records are encoded a second time")
     place.ziggurat("train", DECKS / "llama_tiny.yaml", "run.name=named", f"data.tokenizer={{kind: hf, path: {folder}}}",
                    "data.train=[{format: chat, path: named.jsonl}]", "checkpoint.every=20 steps", environment=other_python)
-    said = check(source=", loss_on: all", environment=other_python, code=RESOURCE)
+    said = train(source=", loss_on: all", environment=other_python, code=RESOURCE)
     expect("cannot render a chat template" in said and "ziggurat tokenize named.jsonl --chat" in said, said)
-    check(source=", loss_on: all")
+    train(source=", loss_on: all")
     place.write("named.jsonl", records[1:])
-    check()
+    train()
     expect(len(made()) == 3, f"other settings and other records make {made()}")
-    said = check(path=made()[0].name, source=", loss_on: completion", code=DECK)
+    said = train(path=made()[0].name, source=", loss_on: completion", code=DECK)
     expect("was made with loss_on: " in said, said)
     said = place.ziggurat("eval", "runs/named", "--data", "named.jsonl", "--format", "chat", "--tokenizer", folder,
                           environment=other_python)

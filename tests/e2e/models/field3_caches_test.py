@@ -14,6 +14,7 @@ import sys
 from functools import partial
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from byte_tokenizer import write_byte_tokenizer
 from pair_folder import PairFolder, concurrently
 from trainings import expect, run_script, say
 
@@ -121,17 +122,8 @@ def resumed_after_a_change(place):
 
 def replaced_tokenizer(place):
     """Encoded records belong to the tokenizer's files, whatever their path is."""
-    letters = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    spelled = {byte: chr(byte) for byte in letters}
-    spelled |= {byte: chr(256 + i) for i, byte in enumerate(b for b in range(256) if b not in spelled)}
-    added = [{"id": 256 + i, "content": text, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
-              "special": True} for i, text in enumerate(("<a>", "<b>"))]
     folder = place.folder / "tokenizer"
-    folder.mkdir()
-    (folder / "tokenizer.json").write_text(json.dumps({
-        "version": "1.0", "added_tokens": added, "normalizer": None,
-        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}, "decoder": {"type": "ByteLevel"},
-        "model": {"type": "BPE", "vocab": {spelled[byte]: byte for byte in range(256)}, "merges": []}}))
+    write_byte_tokenizer(folder)
     (place.folder / "records.jsonl").write_text("".join(json.dumps({"text": "word " * 20}) + "\n" for _ in range(8)))
 
     deck = json.loads((place.folder / "deck.yaml").read_text())
@@ -142,7 +134,7 @@ def replaced_tokenizer(place):
     def encode(tokenizer, end):
         (place.folder / tokenizer / "tokenizer_config.json").write_text(json.dumps({"eos_token": end}))
         before = set(place.folder.glob("records.jsonl.*.samples"))
-        said = "".join(place.call("check", "texts.yaml", "data.seq=40",
+        said = "".join(place.call("train", "texts.yaml", "data.seq=40", "run.dir=texts", "train.steps=1",
                                   f"data.tokenizer={{kind: hf, path: {tokenizer}}}",
                                   "data.train=[{format: chat, path: records.jsonl}]"))
         return set(place.folder.glob("records.jsonl.*.samples")) - before, said

@@ -115,10 +115,16 @@ def trains_on_raw_numbers(place):
 def says_that_nothing_is_to_be_foretold(place):
     place.write_megatron("documents", TOKENS, [100] * 40)
     place.write_megatron("words", TOKENS[:200], [1] * 200)
+    # The only target is in the last of six sequences; a validation of one batch reads two others.
+    place.write_megatron("one_target", TOKENS[:200], [1] * 190 + [2] + [1] * 8)
+    said = place.train("refused", *ON_TOKENS, "data.train=[{format: megatron, path: documents}]",
+                       "data.validation=[{format: megatron, path: words}]", "data.reset_at_document=true", code=2)
+    expect("no token of data.validation[0] counts in the loss of the validation (each document has one token" in said, said)
     for ranks in (0, 2):
         run = f"foretold{ranks}"
         said = place.train(run, *ON_TOKENS, "data.train=[{format: megatron, path: documents}]",
-                           "data.validation=[{format: megatron, path: words}]", "data.reset_at_document=true",
+                           "data.validation=[{format: megatron, path: one_target}]", "data.reset_at_document=true",
+                           "train.global_batch=2", "train.micro_batch=1", "validate.batches=1",
                            "validate.every=2 steps", "checkpoint.every=4 steps", ranks=ranks)
         expect("nan" not in said, said)
         expect(said.count("no target tokens, so it has no loss") == 1, f"says so once: {said}")

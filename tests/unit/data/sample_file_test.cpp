@@ -1,11 +1,11 @@
-#include "data/chat/sample_file.hpp"
+#include "data/samples/sample_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "data/chat/chat_source.hpp"
+#include "data/samples/chat_source.hpp"
 #include "tests/unit/data/sample_files.hpp"
 #include "tests/unit/data/token_files.hpp"
 
@@ -21,7 +21,8 @@ TEST(SampleFile, HoldsWhatWasWritten) {
     const ScratchFolder folder;
     SampleFileHeader header;
     {
-        SampleFileWriter writer{folder / "a.samples"};
+        TemporaryFile output{folder / "a.samples"};
+        SampleFileWriter writer{output};
         writer.add(std::vector<std::int32_t>{7, 8, 2147483647}, std::vector<std::uint8_t>{0, 1, 1});
         writer.add(std::vector<std::int32_t>{1, 2}, std::vector<std::uint8_t>{1, 0});
         EXPECT_FALSE(std::filesystem::exists(folder / "a.samples")) << "it is not complete";
@@ -46,8 +47,8 @@ TEST(SampleFile, HoldsWhatWasWritten) {
 TEST(SampleFile, IsNotLeftByAWriterThatEndsEarly) {
     const ScratchFolder folder;
     {
-        SampleFileWriter{folder / "a.samples"}.add(std::vector<std::int32_t>{7, 8},
-                                                   std::vector<std::uint8_t>{0, 1});
+        TemporaryFile output{folder / "a.samples"};
+        SampleFileWriter{output}.add(std::vector<std::int32_t>{7, 8}, std::vector<std::uint8_t>{0, 1});
     }
     EXPECT_TRUE(std::filesystem::is_empty(folder / "."));
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/chat/sample_file.hpp"
+#include "data/samples/sample_file.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::test {
@@ -19,7 +19,8 @@ inline void write_samples(const std::string& path,
                           const std::vector<TestSample>& samples,
                           std::uint64_t tokenizer_hash = 0,
                           std::int32_t version = data::SampleFileHeader::conversations_version) {
-    data::SampleFileWriter writer{path};
+    data::TemporaryFile file{path};
+    data::SampleFileWriter writer{file};
     for (const auto& sample : samples) {
         writer.add(sample.ids, sample.counts);
     }

@@ -73,6 +73,59 @@ TEST(TokenOutput, GoesOnBehindWhatIsKept) {
                 HasSubstr("it has 0 bytes, but its journal records 1028"));
 }
 
+TEST(TokenOutput, IsNotContinuedIfItsBytesDiffer) {
+    for (const auto format : {TokenFormat::llmc, TokenFormat::megatron}) {
+        const Folder folder;
+        const auto name = folder / "v";
+        const TokenLayout layout{format, TokenType::uint16};
+        std::uint64_t hash = 0;
+        {
+            TokenOutput output{name, layout, {}};
+            output.append(packed({1, 2, 3, 4}, layout.type), Ids{1, 3});
+            hash = output.hash();
+        }
+        EXPECT_EQ(TokenOutput(name, layout, {2, 4}, hash).hash(), hash);
+        std::vector<std::string> files{"v.bin.tmp"};
+        if (format == TokenFormat::megatron) {
+            files.emplace_back("v.lengths.tmp");
+        }
+        for (const auto& file : files) {
+            const auto whole = contents_of(folder / file);
+            auto changed = whole;
+            changed.back() ^= 1;
+            folder.write(file, changed);
+            EXPECT_THAT(deck_error_of([&] {
+                            TokenOutput(name, layout, {2, 4}, hash);
+                        }),
+                        HasSubstr("are not those that its journal records"));
+            EXPECT_NO_THROW(TokenOutput(name, layout, {2, 4})) << "a journal of an earlier version";
+            folder.write(file, whole);
+        }
+    }
+}
+
+TEST(TokenizeJournal, IgnoresARecordThatWasChanged) {
+    const Folder folder;
+    const auto path = folder / "j";
+    const JournalRecord first{.next = {0, 17}, .written = {3, 40}};
+    {
+        TokenizeJournal journal{path, "{}"};
+        journal.append(first);
+        journal.append({.next = {0, 27}, .written = {5, 60}});
+    }
+    const auto whole = contents_of(path);
+    auto changed = whole;
+    changed[whole.find("\"tokens\": 60") + 10] = '5';
+    folder.write("j", changed);
+    EXPECT_EQ(first, (TokenizeJournal{path, "{}"}.last()));
+    auto earlier = whole;
+    for (auto at = earlier.find(", \"check\""); at != std::string::npos; at = earlier.find(", \"check\"")) {
+        earlier.erase(at, earlier.find('}', at) - at);
+    }
+    folder.write("j", earlier);
+    EXPECT_EQ(60, (TokenizeJournal{path, "{}"}.last()->written.tokens)) << "a journal of an earlier version";
+}
+
 TEST(TokenOutput, CompletesWhatWasInterrupted) {
     const Folder folder;
     const auto name = folder / "v";

@@ -16,7 +16,8 @@ using ::testing::Not;
 class ReadSources : public TinyDeck {
   protected:
     ReadSources() {
-        options_.read_source = [this](const spec::Data&, const spec::Source& source, const std::string& key) {
+        options_.read_source = [this](const spec::RunSpec&, const spec::Source& source,
+                                      const std::string& key) {
             asked_.push_back(key);
             if (const auto wrong = wrong_.find(key); wrong != wrong_.end()) {
                 throw Error{wrong->second, key + ": '" + source.path + "' is wrong (so it is). Mend it."};
@@ -109,11 +110,40 @@ TEST_F(ReadSources, MayHaveSamplesWithoutATarget) {
                                 "(they are cut at data.seq = "),
                       Not(HasSubstr("has no loss"))));
     facts_["data.train[0].path"] = of(2, 2);
+    EXPECT_THAT(problems(), Not(HasSubstr("error: ")));
+    facts_["data.train[0].path"].packed->without_flag = 1;
+    EXPECT_THAT(problems(), HasSubstr("1 of 10 samples of data.train[0] has no token that counts in the loss "
+                                      "(none of their tokens has a flag)"));
+}
+
+TEST_F(ReadSources, HaveATarget) {
+    auto& facts =
+        facts_["data.train[0].path"] = {.tokens = 5000, .targets = SourceFacts::Targets{.trained = 1}};
+    EXPECT_THAT(problems(), Not(HasSubstr("counts in the loss")));
+    facts.targets->trained = 0;
     EXPECT_THAT(problems(),
-                HasSubstr("the validation on data.train[0] has no loss (all its samples are cut"));
-    facts_["data.train[0].path"] = of(9, 1);
-    EXPECT_THAT(problems(), HasSubstr("error: "));
-    EXPECT_THAT(problems(), HasSubstr("no sample of data.train[0] has a token that counts in the loss"));
+                HasSubstr("no token of data.train[0] counts in the loss (no token of its sequences has"));
+    facts.packed = SourceFacts::Packed{.samples = 1, .cut = 1, .trained = 1, .without_target = 1};
+    EXPECT_THAT(problems(), HasSubstr("no token of data.train[0] counts in the loss (samples are cut"));
+    facts.packed.reset();
+    EXPECT_THAT(problems({"data.seq=1"}), HasSubstr("(data.seq = 1 leaves no token before a target)"));
+    facts.targets->is_exact = false;
+    EXPECT_THAT(problems(), HasSubstr("(each document has one token, and no context predicts it)"));
+    facts.targets = {.trained = 1, .held_out = 0};
+    EXPECT_THAT(problems({"data.held_out=50%"}),
+                HasSubstr("no token of data.train[0] counts in the loss of the validation (data.held_out)"));
+    facts.packed = SourceFacts::Packed{.trained = 1};
+    EXPECT_THAT(problems({"data.held_out=50%"}), Not(HasSubstr("counts in the loss")))
+        << "no sequence is held out";
+    facts = {.tokens = 5000};
+    facts_["data.validation[0].path"] = {.tokens = 5000, .targets = SourceFacts::Targets{}};
+    EXPECT_THAT(problems({"data.validation=[{format: text, path: /dev/null}]"}),
+                HasSubstr("no token of data.validation[0] counts in the loss of the validation ("));
+}
+
+TEST_F(ReadSources, AreNotReadIfASettingIsBad) {
+    problems({"data.train=[{format: chat, path: /dev/null}]", "data.seq=-4"});
+    EXPECT_TRUE(asked_.empty());
 }
 
 TEST_F(ReadSources, MayBeValidatedAndTrainedOn) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/chat/sample_file.hpp"
+#include "data/samples/sample_file.hpp"
 #include "data/token_source.hpp"
 
 namespace ziggurat::data {
@@ -21,6 +21,7 @@ class ChatSource final : public TokenSource {
     /// Errors: Error{deck} if a file is not a sample file, if two files were made by different tokenizers, or
     ///         if one holds conversations and another one pairs of answers
     ChatSource(const std::vector<std::string>& paths, const std::string& key);
+    ChatSource(std::vector<SampleFile> files, const std::string& key);
 
     std::int64_t num_tokens() const override { return files_.back().end; }
     void read(std::int64_t begin, std::span<std::int32_t> out) const override;
@@ -38,6 +39,10 @@ class ChatSource final : public TokenSource {
     /// Returns the first token of a sample; num_tokens() for sample num_samples().
     std::int64_t begin_of(std::int64_t sample) const;
     std::int64_t length_of(std::int64_t sample) const { return begin_of(sample + 1) - begin_of(sample); }
+    /// Returns true if one of the first `length` tokens of a sample counts in the loss.
+    bool has_counted(std::int64_t sample, std::int64_t length) const;
+    /// Returns the number of these tokens that count in the loss.
+    std::int64_t num_counted(std::int64_t sample, std::int64_t length) const;
     /// Returns the share of tokens that count in the loss.
     double counted_share() const;
     std::size_t num_files() const { return files_.size(); }

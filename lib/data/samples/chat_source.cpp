@@ -1,4 +1,4 @@
-#include "data/chat/chat_source.hpp"
+#include "data/samples/chat_source.hpp"
 
 #include <fmt/format.h>
 
@@ -37,12 +37,23 @@ void for_each_begin(const SampleFile& file, std::int64_t begin, std::int64_t len
     }
 }
 
+std::vector<SampleFile> opened(const std::vector<std::string>& paths, const std::string& key) {
+    std::vector<SampleFile> files;
+    for (const auto& path : paths) {
+        files.emplace_back(path, key);
+    }
+    return files;
+}
+
 }  // namespace
 
-ChatSource::ChatSource(const std::vector<std::string>& paths, const std::string& key) {
-    ZG_EXPECTS(!paths.empty());
-    for (const auto& path : paths) {
-        SampleFile file{path, key};
+ChatSource::ChatSource(const std::vector<std::string>& paths, const std::string& key)
+    : ChatSource{opened(paths, key), key} {}
+
+ChatSource::ChatSource(std::vector<SampleFile> files, const std::string& key) {
+    ZG_EXPECTS(!files.empty());
+    for (auto& file : files) {
+        const auto path = file.file().path();
         const std::int64_t begin = files_.empty() ? 0 : files_.back().end;
         const std::int64_t samples_begin = files_.empty() ? 0 : files_.back().samples_end;
         const std::int64_t end = begin + file.num_tokens();
@@ -121,6 +132,20 @@ std::int64_t ChatSource::begin_of(std::int64_t sample) const {
     return part->begin + part->file.begin_of(sample - part->samples_begin);
 }
 
+bool ChatSource::has_counted(std::int64_t sample, std::int64_t length) const {
+    ZG_EXPECTS(sample >= 0 && sample < num_samples());
+    const auto part = std::ranges::upper_bound(files_, sample, {}, &Part::samples_end);
+    const auto begin = part->file.begin_of(sample - part->samples_begin);
+    return length > 1 && part->file.has_flags(begin + 1, begin + length);
+}
+
+std::int64_t ChatSource::num_counted(std::int64_t sample, std::int64_t length) const {
+    ZG_EXPECTS(sample >= 0 && sample < num_samples());
+    const auto part = std::ranges::upper_bound(files_, sample, {}, &Part::samples_end);
+    const auto begin = part->file.begin_of(sample - part->samples_begin);
+    return length > 1 ? part->file.count_flags(begin + 1, begin + length) : 0;
+}
+
 double ChatSource::counted_share() const {
     double counted = 0;
     for (const auto& part : files_) {
@@ -140,7 +165,9 @@ std::string ChatSource::location_of(std::int64_t token) const {
 std::vector<SourceFile> ChatSource::files() const {
     std::vector<SourceFile> files;
     for (const auto& part : files_) {
-        files.push_back({&part.file.file()});
+        const bool has_seal = part.file.seal().has_value();
+        files.push_back({.file = &part.file.file(),
+                         .seal_bytes = has_seal ? static_cast<std::int64_t>(sizeof(SampleSeal)) : 0});
     }
     return files;
 }
