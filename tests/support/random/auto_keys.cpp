@@ -109,6 +109,46 @@ class Setter {
     int stages_;
 };
 
+/// Writes what a rule wants next to an auto key, so that fewer decks are refused.
+void complete(Node& root, const std::string& key, int stages) {
+    const auto section = [&](const char* name) -> Node& {
+        Node* found = root.find(name);
+        return found == nullptr ? add(root, name).value : *found;
+    };
+    if (key.starts_with("sharding.")) {
+        // Spans and a ZeRO stage exclude each other.
+        const bool is_stage = key == "sharding.zero";
+        std::erase_if(section("sharding").entries, [&](const deck::MapEntry& entry) {
+            const bool is_span =
+                entry.key == "parameters" || entry.key == "gradients" || entry.key == "optimizer";
+            return is_stage ? is_span : key != "sharding.leases" && entry.key == "zero";
+        });
+    } else if (key.starts_with("train.lora.")) {
+        Node& lora = *section("train").find("lora");
+        if (lora.find("rank") == nullptr) {
+            add(lora, "rank").value = make_scalar("2");
+        }
+    } else if (key.starts_with("data.validation[]")) {
+        Node& source = section("data").find("validation")->items.front();
+        for (const auto& entry : section("data").find("train")->items.front().entries) {
+            if (source.find(entry.key) == nullptr) {
+                source.entries.push_back(entry);
+            }
+        }
+    } else if (key.starts_with("parallel.pipeline.each[]")) {
+        auto& items = section("parallel").find("pipeline")->find("each")->items;
+        const auto* all = section("model").find("layers");
+        int left = all == nullptr ? stages : std::stoi(all->text);
+        for (std::size_t i = 0; i < items.size(); ++i) {
+            if (items[i].find("layers") == nullptr) {
+                const int here = left / static_cast<int>(items.size() - i);
+                add(items[i], "layers").value = make_scalar(fmt::format("{}", here));
+                left -= here;
+            }
+        }
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> keys_with_auto() {
@@ -140,6 +180,9 @@ OpenDeck with_auto_keys(const std::string& text, std::uint64_t seed, int stages,
         if (std::ranges::find(made.keys, key) == made.keys.end()) {
             setter.set(*root, "", key);
             made.keys.push_back(key);
+            if (draw.chance(0.8)) {
+                complete(*root, key, stages);
+            }
         }
     }
     for (const auto& section : root->entries) {
