@@ -28,7 +28,7 @@ struct CheckParts {
     std::function<double(const spec::RunSpec&)> kept_peak = {};
     /// Chooses the settings of the layout that the deck leaves `auto`. If empty: open degrees are 1.
     std::function<spec::ChosenLayouts(
-        const spec::RunSpec&, const spec::MachineSpec&, const spec::LayoutSpace&)>
+        const spec::RunSpec&, const spec::MachineSpec&, const spec::LayoutSpace&, const spec::LayoutRules&)>
         choose_layout = {};
     /// Chooses the homes that the deck leaves `auto`. If empty: they stay open.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};

@@ -125,8 +125,8 @@ class Comparison {
         overrides_.assign(std::begin(open_settings), std::end(open_settings));
         overrides_.insert(overrides_.end(), options.overrides.begin(), options.overrides.end());
         load_.choose_layout = [this](const spec::RunSpec& run, const spec::MachineSpec& machine,
-                                     const spec::LayoutSpace& space) {
-            return plan::choose_layout(run, machine, space, limits_of_job, watched_.watch());
+                                     const spec::LayoutSpace& space, const spec::LayoutRules& rules) {
+            return plan::choose_layout(run, machine, space, rules, limits_of_job, watched_.watch());
         };
     }
 

@@ -57,6 +57,15 @@ bool is_same_run(const spec::RunSpec& of_deck, spec::RunSpec searched) {
     return of_deck == searched;
 }
 
+/// Loads the deck with more overrides than those of the command line.
+deck::LoadedDeck with_overrides(const PlanOptions& options,
+                                const deck::LoadOptions& load,
+                                const std::vector<std::string>& more) {
+    auto overrides = options.overrides;
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    return deck::load(options.deck, overrides, load);
+}
+
 /// Loads the decks of the layouts, the best first, and plans them on the threads of this machine.
 ///
 /// Layouts that a rule refuses, or of which a stage in the middle does not fit, are left out.
@@ -71,11 +80,9 @@ std::vector<LayoutDeck> as_decks(const PlanOptions& options,
     const bool sorts_by_memory = search.objective == plan::LayoutObjective::memory;
     std::vector<LayoutDeck> decks;
     for (const auto& found : search.best) {
-        auto overrides = options.overrides;
-        for (auto& value : plan::override_list(found.choice, run, space, sorts_by_memory)) {
-            overrides.push_back(std::move(value));
-        }
-        LayoutDeck made{.found = found, .deck = deck::load(options.deck, overrides, load)};
+        LayoutDeck made{.found = found,
+                        .deck = with_overrides(
+                            options, load, plan::override_list(found.choice, run, space, sorts_by_memory))};
         made.is_planned = is_same_run(made.deck.run, plan::with_layout(run, found.choice, space));
         if (made.deck.ok()) {
             decks.push_back(std::move(made));
@@ -149,7 +156,9 @@ int report_refused(const deck::Diagnostics& refused) {
 deck::LoadedDeck load_for_search(const PlanOptions& options, deck::LoadOptions load, bool& leaves_layout) {
     std::optional<spec::RunSpec> run;
     std::optional<spec::MachineSpec> machine;
-    load.choose_layout = [&](const spec::RunSpec& open, const spec::MachineSpec& on, const auto&) {
+    load.keeps_layout_rules = true;
+    load.choose_layout = [&](const spec::RunSpec& open, const spec::MachineSpec& on, const auto&,
+                             const auto&) {
         run = open;
         machine = on;
         return spec::ChosenLayouts{.runs = {}, .reason = "the search chooses it"};
@@ -187,7 +196,7 @@ int search_and_print(const PlanOptions& options,
     {
         const PlanningProgress watched{progress};
         const auto search_by = sorts_by_memory ? plan::search_smallest_layouts : plan::search_layouts;
-        search = search_by(run, loaded.machine, space, {}, watched.watch());
+        search = search_by(run, loaded.machine, space, loaded.layout_rules, {}, watched.watch());
         decks = as_decks(options, load, search, run, space, refused);
         own_seconds = leaves_layout ? 0 : plan::planned_time(loaded.run, loaded.machine).step_seconds;
     }
@@ -200,6 +209,10 @@ int search_and_print(const PlanOptions& options,
         print(stdout, fmt::format("          {} of the best are left out: as decks, a rule refuses them, "
                                   "or a stage in the middle does not fit\n",
                                   dropped));
+    }
+    if (search.refused_choice) {
+        const auto of_choice = plan::override_list(*search.refused_choice, run, space, sorts_by_memory);
+        return report_refused(with_overrides(options, load, of_choice).found);
     }
     if (decks.empty()) {
         return search.best.empty() ? report_none_fits(search, loaded, space) : report_refused(refused);

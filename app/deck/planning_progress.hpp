@@ -34,8 +34,8 @@ class PlanningProgress {
 /// Returns deck::LoadOptions::choose_layout with a progress line. `progress` must outlive it.
 inline auto choose_layout_with_progress(Progress& progress) {
     return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine,
-                       const spec::LayoutSpace& space) {
-        return plan::choose_layout(run, machine, space, {}, PlanningProgress{progress}.watch());
+                       const spec::LayoutSpace& space, const spec::LayoutRules& rules) {
+        return plan::choose_layout(run, machine, space, rules, {}, PlanningProgress{progress}.watch());
     };
 }
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "deck/rules/not_built.hpp"
 #include "deck/rules/rules.hpp"
 #include "spec/layout_space.hpp"
 #include "spec/recompute_text.hpp"
@@ -20,6 +22,7 @@ constexpr const char* context_key = "parallel.context.degree";
 constexpr const char* stages_key = "parallel.pipeline.stages";
 constexpr const char* schedule_key = "parallel.pipeline.schedule";
 constexpr const char* chunks_key = "parallel.pipeline.chunks_per_stage";
+constexpr const char* data_key = "parallel.data";
 constexpr const char* zero_key = "sharding.zero";
 constexpr const char* parameters_key = "sharding.parameters";
 constexpr const char* gradients_key = "sharding.gradients";
@@ -75,7 +78,7 @@ spec::LayoutSpace open_layout(const Resolution& resolution) {
     space.context = resolution.is_auto(context_key);
     space.pipeline = resolution.is_auto(stages_key);
     space.chunks = space.pipeline && !values.is_written(schedule_key) && !values.is_written(chunks_key);
-    space.data = resolution.is_auto("parallel.data");
+    space.data = resolution.is_auto(data_key);
     space.spans = span_settings(resolution);
     space.micro_batch = resolution.is_auto(micro_batch_key);
     space.recompute = resolution.is_auto(recompute_key);
@@ -148,6 +151,8 @@ void set_layout(Values& values,
     set(space.tensor, tensor_key, parallel.tensor);
     set(space.context, context_key, parallel.context);
     set(space.pipeline, stages_key, parallel.stages);
+    set(space.data && !values.is_keyword(data_key, "auto"), data_key,
+        parallel.data / (parallel.context * parallel.tensor_depth));
     set(space.chunks, chunks_key, parallel.chunks_per_stage);
     if (space.chunks && parallel.chunks_per_stage > 1) {
         values.set_resolved_keyword(schedule_key, "interleaved", reason);
@@ -176,23 +181,35 @@ void add_problems(Diagnostics& found, const Diagnostics& others) {
     }
 }
 
-/// Returns true if no rule refuses the deck with the layout of `run`.
-bool is_accepted(const Resolution& resolution,
-                 const LoadOptions& options,
-                 const spec::LayoutSpace& space,
-                 const spec::RunSpec& run) {
-    Values values = resolution.values;
-    set_layout(values, space, run, "");
-    spec::RunSpec tried;
-    auto machine = resolution.machine;
-    Diagnostics found;
-    Resolution trial{values, tried, options, machine, found};
-    resolve(trial);
-    check(trial);
-    return found.ok();
-}
-
 }  // namespace
+
+spec::LayoutRules layout_rules(const Resolution& resolution) {
+    struct Deck {
+        Values values;
+        spec::MachineSpec machine;
+        LoadOptions options;
+    };
+    const auto deck = std::make_shared<const Deck>(
+        Deck{resolution.values, resolution.machine, without_data(resolution.options)});
+    return [deck](const spec::RunSpec& run, const spec::LayoutSpace& space) {
+        Values values = deck->values;
+        set_layout(values, space, run, "");
+        spec::RunSpec tried;
+        auto machine = deck->machine;
+        Diagnostics found;
+        Resolution trial{values, tried, deck->options, machine, found};
+        resolve(trial);
+        check(trial);
+        refuse_not_built(trial);
+        std::vector<std::string> problems;
+        for (const auto& problem : found.sorted()) {
+            if (problem.severity == Severity::error) {
+                problems.push_back(problem.sentence());
+            }
+        }
+        return problems;
+    };
+}
 
 bool resolve_auto_layout(Resolution& resolution) {
     const char* open = first_open(resolution);
@@ -218,20 +235,14 @@ bool resolve_auto_layout(Resolution& resolution) {
         add_problems(resolution.found, found);
         return false;
     }
-    const auto chosen = options.choose_layout(run, machine, space);
+    const auto chosen = options.choose_layout(run, machine, space, layout_rules(resolution));
     if (chosen.runs.empty()) {
         resolution.found.error(resolution.values.location(open), fmt::format("{} is auto", open),
                                chosen.reason, chosen.advice);
         return false;
     }
-    for (const auto& layout : chosen.runs) {
-        if (is_accepted(resolution, options, space, layout)) {
-            set_layout(resolution.values, space, layout, chosen.reason);
-            return true;
-        }
-    }
     set_layout(resolution.values, space, chosen.runs.front(), chosen.reason);
-    return true;  // the rules report why no layout is accepted
+    return true;  // if the rules refuse all layouts, they report why
 }
 
 }  // namespace ziggurat::deck

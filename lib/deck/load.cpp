@@ -105,6 +105,9 @@ LoadedDeck load_all(const std::string& text,
         add_measured(measured_file(options.environment), loaded.machine, loaded.found);
     }
     Resolution resolution{values, loaded.run, options, loaded.machine, loaded.found};
+    if (options.keeps_layout_rules) {
+        loaded.layout_rules = layout_rules(resolution);
+    }
     if (!options.as_record && !resolve_auto_layout(resolution)) {
         return loaded;
     }

@@ -29,8 +29,9 @@ struct LoadedDeck {
     std::string time_limit_source = "run.time_limit";  ///< or, for auto, `the end of Slurm job 812331`
     bool sets_threads = false;  ///< true if a user has set parallel.threads to a number
     bool reports_of_record =
-        false;           ///< true if notes list differences from the recorded run (run_record.hpp)
-    int sum_group = 0;   ///< number that the deck sets for sharding.sum_group; 0: a keyword
+        false;          ///< true if notes list differences from the recorded run (run_record.hpp)
+    int sum_group = 0;  ///< number that the deck sets for sharding.sum_group; 0: a keyword
+    spec::LayoutRules layout_rules = {};  ///< of other layouts; set if LoadOptions::keeps_layout_rules
     std::string depths;  ///< one line with the reasons for transfer depths; empty if all is on the device
 
     bool ok() const { return found.ok(); }

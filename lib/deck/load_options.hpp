@@ -97,9 +97,11 @@ struct LoadOptions {
     std::function<std::vector<FileOverlap>(const std::vector<std::string>& validated,
                                            const std::vector<std::string>& trained)>
         find_train_validation_overlap = {};
+    /// If true, LoadedDeck::layout_rules is set.
+    bool keeps_layout_rules = false;
     /// Called for a deck with a valid model to choose its open layout. If empty, open degrees are 1.
     std::function<spec::ChosenLayouts(
-        const spec::RunSpec&, const spec::MachineSpec&, const spec::LayoutSpace&)>
+        const spec::RunSpec&, const spec::MachineSpec&, const spec::LayoutSpace&, const spec::LayoutRules&)>
         choose_layout = {};
     /// Called for a deck without errors to choose its open homes; if empty, they stay open.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ inline constexpr LayoutSpace no_layout_space{.tensor = false,
                                                        .optimizer = {SpanSetting::Kind::number, 1}},
                                              .micro_batch = false,
                                              .recompute = false};
+
+/// Returns the problems of the deck with a layout; none if its rules accept the layout.
+///
+/// \param run  with the layout, of which only the settings in the space count
+using LayoutRules = std::function<std::vector<std::string>(const RunSpec& run, const LayoutSpace&)>;
 
 /// Layouts of a run in the order in which they should be used.
 struct ChosenLayouts {

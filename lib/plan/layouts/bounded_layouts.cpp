@@ -9,8 +9,9 @@ namespace ziggurat::plan {
 BoundedLayouts::BoundedLayouts(const spec::RunSpec& spec,
                                const Rates& rates,
                                const spec::LayoutSpace& space,
+                               const std::vector<LayoutChoice>& choices,
                                std::int64_t max_device_bytes) {
-    for (const auto& choice : all_layouts(spec, space)) {
+    for (const auto& choice : choices) {
         all_.push_back({choice});
         by_tensor_.try_emplace(choice.tensor, spec, rates, space);
     }

@@ -21,6 +21,7 @@ std::string ranks_of(const spec::RunSpec& spec) {
 spec::ChosenLayouts choose_layout(const spec::RunSpec& spec,
                                   const spec::MachineSpec& machine,
                                   const spec::LayoutSpace& space,
+                                  const spec::LayoutRules& rules,
                                   const SearchLimits& limits,
                                   const Watch& watch) {
     const auto missing = missing_rates(spec, machine);
@@ -30,19 +31,22 @@ spec::ChosenLayouts choose_layout(const spec::RunSpec& spec,
                                       printable(machine.name), missing),
                 .advice = "Write a number, measure with `ziggurat bench all`, or plan with --machine."};
     }
-    const auto search = search_layouts(spec, machine, space, limits, watch);
+    const auto search = search_layouts(spec, machine, space, rules, limits, watch);
     spec::ChosenLayouts chosen;
     for (const auto& found : search.best) {
         chosen.runs.push_back(with_layout(spec, found.choice, space));
     }
     if (!search.best.empty()) {
-        chosen.reason =
-            fmt::format("the fastest of {} layouts on {}: {} per step", search.all - search.left_out,
-                        ranks_of(spec), format_duration(search.best.front().time.step_seconds));
+        chosen.reason = fmt::format("the fastest of {} layouts on {}: {} per step",
+                                    search.all - search.left_out - search.refused, ranks_of(spec),
+                                    format_duration(search.best.front().time.step_seconds));
     } else if (search.smallest) {
         chosen.runs.push_back(with_layout(spec, search.smallest->choice, space));
-        chosen.reason = fmt::format("none of {} layouts on {} fits; this one lacks the minimum", search.all,
-                                    ranks_of(spec));
+        chosen.reason = fmt::format("none of {} layouts on {} fits; this one lacks the minimum",
+                                    search.all - search.refused, ranks_of(spec));
+    } else if (search.refused_choice) {
+        chosen.runs.push_back(with_layout(spec, *search.refused_choice, space));
+        chosen.reason = fmt::format("rules refuse all layouts on {}", ranks_of(spec));
     } else {
         chosen.reason = fmt::format("{}, global_batch {} and the settings that are not auto allow no layout",
                                     ranks_of(spec), spec.train.global_batch);

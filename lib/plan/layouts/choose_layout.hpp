@@ -11,11 +11,13 @@ namespace ziggurat::plan {
 
 /// Returns the layouts of `spec` in `space` that fit, the fastest first.
 ///
-/// If none fits, returns the one with the smallest shortfall. Returns none if the machine's rates are
-/// unknown, or if the ranks and the batch allow no layout.
+/// If none fits, returns the one with the smallest shortfall. If `rules` refuse all, returns the one with
+/// the fewest problems. Returns none if the machine's rates are unknown, or if the ranks and the batch allow
+/// no layout.
 spec::ChosenLayouts choose_layout(const spec::RunSpec& spec,
                                   const spec::MachineSpec& machine,
                                   const spec::LayoutSpace& space,
+                                  const spec::LayoutRules& rules,
                                   const SearchLimits& limits = {},
                                   const Watch& watch = {});
 

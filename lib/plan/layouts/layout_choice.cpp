@@ -8,6 +8,7 @@
 
 #include "base/round_up.hpp"
 #include "layout/context/context_heads.hpp"
+#include "layout/stage_layers.hpp"
 #include "plan/layouts/axis_rules.hpp"
 #include "spec/data_ranks.hpp"
 #include "spec/recompute_text.hpp"
@@ -234,6 +235,18 @@ void set_recomputation(spec::RunSpec& made, const LayoutChoice& choice, const sp
     }
 }
 
+/// Sets what the stages of a fixed number have of their own: a chosen recomputation replaces an open one.
+void set_stages(spec::RunSpec& made, const spec::LayoutSpace& space) {
+    for (auto& state : made.stages) {
+        if (space.recompute && state.recompute.is_auto) {
+            state.recompute = made.recompute;
+        }
+    }
+    if (!made.stages.empty() && made.parallel.stage_layers.empty()) {
+        made.parallel.stage_layers = layout::stage_layers(made);  // as decks distribute them
+    }
+}
+
 /// Returns the override for the sharding of a layout, with its sum groups if they are not nodes.
 std::string sharding_override(const spec::RunSpec& made, bool gathers_each_pass) {
     const auto& sharding = made.sharding;
@@ -273,6 +286,7 @@ spec::RunSpec with_layout(const spec::RunSpec& spec,
     set_pipeline(made, choice, space);
     set_sharding(made, choice, space, spec);
     set_recomputation(made, choice, space);
+    set_stages(made, space);
     return made;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/text/units.hpp"
 #include "plan/for_each_on_threads.hpp"
+#include "plan/layouts/accepted_layouts.hpp"
 #include "plan/layouts/bounded_layouts.hpp"
 #include "plan/layouts/layout_footprint.hpp"
 
@@ -71,6 +72,7 @@ class Search {
     Search(const spec::RunSpec& spec,
            const spec::MachineSpec& machine,
            const spec::LayoutSpace& space,
+           const spec::LayoutRules& rules,
            const SearchLimits& limits,
            const Watch& watch)
         : spec_{spec},
@@ -79,7 +81,8 @@ class Search {
           limits_{limits},
           watch_{watch},
           rates_{rates_of(spec, machine)},
-          bounds_{spec_, rates_, space_, device_limit(spec_, machine_)},
+          accepted_{spec_, space_, rules},
+          bounds_{spec_, rates_, space_, accepted_.candidates(), device_limit(spec_, machine_)},
           limits_spans_{space.spans == spec::SpanSettings{}},
           queue_{bounds_} {}
 
@@ -94,14 +97,14 @@ class Search {
         }
         const bool are_others_slower = !queue_.next(slowest_wanted());
         (are_others_slower ? made_.too_slow : made_.left_out) =
-            made_.all - made_.too_large - made_.timed - made_.spans_left_out;
+            made_.all - made_.refused - made_.too_large - made_.timed - made_.spans_left_out;
         made_.left_out += made_.spans_left_out;
         keep_wanted();
-        if (made_.best.empty() && !made_.smallest && smallest_) {
-            --made_.too_large;
-            time({*smallest_});
-            plan_memory();
-            keep_wanted();
+        if (made_.best.empty() && !made_.smallest) {
+            plan_smallest();
+        }
+        if (made_.refused == made_.all) {
+            made_.refused_choice = accepted_.closest_refused();
         }
         return std::move(made_);
     }
@@ -115,7 +118,7 @@ class Search {
 
     void fill_queue() {
         const auto limit = device_limit(spec_, machine_);
-        std::int64_t smallest = 0;
+        made_.all = made_.refused = accepted_.refused();
         for (const auto& layout : bounds_.all()) {
             ++made_.all;
             if (layout.device_bytes <= limit) {
@@ -123,11 +126,28 @@ class Search {
                 continue;
             }
             ++made_.too_large;
-            if (!smallest_ || layout.device_bytes < smallest) {
-                smallest_ = layout.choice;
-                smallest = layout.device_bytes;
+            too_large_.push_back(layout);
+        }
+    }
+
+    /// Plans the layout with the smallest bound that the rules accept, although it does not fit.
+    void plan_smallest() {
+        std::ranges::stable_sort(too_large_, {}, &BoundedLayout::device_bytes);
+        for (const auto& layout : too_large_) {
+            --made_.too_large;
+            if (accepts(layout.choice)) {
+                time({layout.choice});
+                plan_memory();
+                keep_wanted();
+                return;
             }
         }
+    }
+
+    bool accepts(const LayoutChoice& choice) {
+        const bool is_accepted = accepted_.accepts(choice);
+        made_.refused += is_accepted ? 0 : 1;
+        return is_accepted;
     }
 
     /// Removes the layouts from the queue that are timed next, at the same time.
@@ -140,6 +160,9 @@ class Search {
             const auto next = queue_.next(slowest_wanted());
             if (!next) {
                 break;
+            }
+            if (!accepts(*next)) {
+                continue;
             }
             if (limits_spans_ && !spec::zero_stage_of(next->spans, next->data)) {
                 if (timed_spans_ == limits_.spans) {
@@ -228,10 +251,11 @@ class Search {
     const SearchLimits& limits_;
     const Watch& watch_;
     Rates rates_;
+    AcceptedLayouts accepted_;
     BoundedLayouts bounds_;
     bool limits_spans_;  ///< the space has ZeRO stages and other spans
     LayoutQueue queue_;
-    std::optional<LayoutChoice> smallest_;  ///< by bounds, of the layouts that do not fit by their bounds
+    std::vector<BoundedLayout> too_large_;
     std::int64_t footprints_ = 0;
     std::int64_t timed_spans_ = 0;
     LayoutSearch made_;
@@ -242,9 +266,10 @@ class Search {
 LayoutSearch search_layouts(const spec::RunSpec& spec,
                             const spec::MachineSpec& machine,
                             const spec::LayoutSpace& space,
+                            const spec::LayoutRules& rules,
                             const SearchLimits& limits,
                             const Watch& watch) {
-    return Search{spec, machine, space, limits, watch}.run();
+    return Search{spec, machine, space, rules, limits, watch}.run();
 }
 
 std::string search_text(const LayoutSearch& search) {
@@ -254,6 +279,9 @@ std::string search_text(const LayoutSearch& search) {
         format_grouped(search.all), format_grouped(search.too_large), format_grouped(search.too_slow),
         is_for_time ? "too slow" : "with more memory", format_grouped(search.timed),
         is_for_time ? "timed" : "planned", format_grouped(search.do_not_fit));
+    if (search.refused > 0) {
+        text += fmt::format(", {} refused by rules of the deck", format_grouped(search.refused));
+    }
     if (const auto others = search.left_out - search.spans_left_out; others > 0) {
         text += fmt::format(", {} left out because the search has a limit", format_grouped(others));
     }

@@ -31,7 +31,9 @@ struct LayoutSearch {
     std::optional<FoundLayout>
         smallest;  ///< if none fits: of those planned, the one with the smallest shortfall
     std::int64_t all = 0;
-    std::int64_t too_large = 0;       ///< their bound does not fit
+    std::int64_t refused = 0;                    ///< by the rules of the deck
+    std::optional<LayoutChoice> refused_choice;  ///< if all are refused: the one with the fewest problems
+    std::int64_t too_large = 0;                  ///< their bound does not fit
     std::int64_t too_slow = 0;        ///< their bound is above the time, or the memory, of the last of `best`
     std::int64_t timed = 0;           ///< their programs were built
     std::int64_t do_not_fit = 0;      ///< of the timed ones, by their planned memory
@@ -51,11 +53,13 @@ struct SearchLimits {
 /// Returns the `limits.wanted` fastest layouts in `space` that fit.
 ///
 /// Layouts are planned in the order of their lower bounds (LayoutBounds), until the bound of the next one is
-/// above the time of the last wanted one: no other layout is faster then. Two bounds of the time exist; the
+/// above the time of the last wanted one: no other layout is faster then. Layouts that `rules` refuse are
+/// left out (AcceptedLayouts). Two bounds of the time exist; the
 /// closer one is computed for layouts that are next by the other.
 LayoutSearch search_layouts(const spec::RunSpec& spec,
                             const spec::MachineSpec& machine,
                             const spec::LayoutSpace& space = {},
+                            const spec::LayoutRules& rules = {},
                             const SearchLimits& limits = {},
                             const Watch& watch = {});
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/for_each_on_threads.hpp"
+#include "plan/layouts/accepted_layouts.hpp"
 #include "plan/layouts/bounded_layouts.hpp"
 #include "plan/layouts/layout_footprint.hpp"
 
@@ -17,12 +18,13 @@ namespace {
 /// Layouts that are planned at the same time. All machines plan the same ones.
 constexpr std::size_t footprints_at_once = 8;
 
-/// Returns all layouts, by their bounds.
+/// Returns the layouts `choices`, by their bounds.
 std::vector<BoundedLayout> by_bounds(const spec::RunSpec& spec,
                                      const spec::MachineSpec& machine,
-                                     const spec::LayoutSpace& space) {
+                                     const spec::LayoutSpace& space,
+                                     const std::vector<LayoutChoice>& choices) {
     const auto rates = rates_of(spec, machine);
-    auto all = BoundedLayouts{spec, rates, space, device_limit(spec, machine)}.all();
+    auto all = BoundedLayouts{spec, rates, space, choices, device_limit(spec, machine)}.all();
     std::ranges::stable_sort(all, {}, [](const BoundedLayout& one) {
         return std::pair{one.device_bytes, one.step_seconds};
     });
@@ -58,26 +60,36 @@ bool needs_less_memory(const FoundLayout& one, const FoundLayout& other) {
 LayoutSearch search_smallest_layouts(const spec::RunSpec& spec,
                                      const spec::MachineSpec& machine,
                                      const spec::LayoutSpace& space,
+                                     const spec::LayoutRules& rules,
                                      const SearchLimits& limits,
                                      const Watch& watch) {
-    const auto all = by_bounds(spec, machine, space);
+    AcceptedLayouts accepted{spec, space, rules};
+    const auto all = by_bounds(spec, machine, space, accepted.candidates());
     const auto limit = device_limit(spec, machine);
     LayoutSearch made;
     made.objective = LayoutObjective::memory;
-    made.all = std::ssize(all);
+    made.refused = accepted.refused();
+    made.all = std::ssize(all) + made.refused;
     std::size_t next = 0;
+    std::int64_t chosen = 0;  // layouts that are planned
     // The smallest layout is planned even if its bound does not fit: it has the smallest shortfall.
     const auto is_wanted = [&](std::size_t i) {
         const auto bytes = all[i].device_bytes;
         const bool may_be_best =
             made.best.size() < limits.wanted || bytes <= made.best[limits.wanted - 1].footprint.needed[0];
-        return (i == 0 || bytes <= limit) && may_be_best;
+        return (chosen == 0 || bytes <= limit) && may_be_best;
     };
     while (next < all.size() && is_wanted(next) && made.timed < limits.footprints) {
         const auto left = static_cast<std::size_t>(limits.footprints - made.timed);
         std::vector<FoundLayout> planned;
         while (next < all.size() && planned.size() < std::min(footprints_at_once, left) && is_wanted(next)) {
-            planned.push_back({all[next++].choice, {}, {}});
+            const auto& choice = all[next++].choice;
+            if (accepted.accepts(choice)) {
+                planned.push_back({choice, {}, {}});
+                ++chosen;
+            } else {
+                ++made.refused;
+            }
         }
         std::vector<std::size_t> ops(planned.size());
         for_each_on_threads(planned.size(), [&](std::size_t i) {
@@ -101,6 +113,9 @@ LayoutSearch search_smallest_layouts(const spec::RunSpec& spec,
                 made.smallest = std::move(found);
             }
         }
+    }
+    if (made.refused == made.all) {
+        made.refused_choice = accepted.closest_refused();
     }
     const bool is_limited = next < all.size() && made.timed >= limits.footprints && is_wanted(next);
     for (; next < all.size(); ++next) {

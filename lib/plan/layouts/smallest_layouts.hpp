@@ -18,6 +18,7 @@ bool needs_less_memory(const FoundLayout& one, const FoundLayout& other);
 LayoutSearch search_smallest_layouts(const spec::RunSpec& spec,
                                      const spec::MachineSpec& machine,
                                      const spec::LayoutSpace& space = {},
+                                     const spec::LayoutRules& rules = {},
                                      const SearchLimits& limits = {},
                                      const Watch& watch = {});
 

@@ -43,7 +43,7 @@ TEST(LayoutSearch, FindsTheFastestOfAllThatFit) {
     auto limited = test::machine_of_two_ranks();
     for (const std::int64_t bytes : {std::int64_t{1} << 40, std::int64_t{260'000}, std::int64_t{190'000}}) {
         limited.device_bytes = bytes;
-        const auto found = search_layouts(spec, limited, {}, unlimited_work);
+        const auto found = search_layouts(spec, limited, {}, {}, unlimited_work);
         const auto fastest = fastest_of_all(spec, limited);
         ASSERT_EQ(fastest.has_value(), !found.best.empty()) << bytes;
         if (fastest) {
@@ -71,7 +71,7 @@ TEST(LayoutSearch, CountsWhatItsLimitsLeaveOut) {
     const auto machine = test::machine_of_two_ranks();
     for (const SearchLimits limits : {SearchLimits{.wanted = 3, .timed = 4, .footprints = 100},
                                       SearchLimits{.wanted = 3, .timed = 1000, .footprints = 1}}) {
-        const auto found = search_layouts(spec, machine, {}, limits);
+        const auto found = search_layouts(spec, machine, {}, {}, limits);
         EXPECT_GT(found.left_out, 0);
         EXPECT_LE(found.timed, limits.timed);
         EXPECT_EQ(found.all, found.too_large + found.too_slow + found.timed + found.left_out);
@@ -85,10 +85,10 @@ TEST(LayoutSearch, CountsWhatItsLimitsLeaveOut) {
 TEST(LayoutSearch, TimesSpansWithTheLowestBounds) {
     const auto spec = run_on_two_nodes("llama");
     const auto machine = test::machine_of_two_ranks();
-    const auto all = search_layouts(spec, machine, {}, unlimited_work);
+    const auto all = search_layouts(spec, machine, {}, {}, unlimited_work);
     EXPECT_EQ(all.spans_left_out, 0);
     const auto some =
-        search_layouts(spec, machine, {}, {.wanted = 3, .timed = 1000, .spans = 1, .footprints = 1000});
+        search_layouts(spec, machine, {}, {}, {.wanted = 3, .timed = 1000, .spans = 1, .footprints = 1000});
     EXPECT_GT(some.spans_left_out, 0);
     EXPECT_EQ(some.left_out, some.spans_left_out);
     EXPECT_LT(some.timed, all.timed);
@@ -97,7 +97,7 @@ TEST(LayoutSearch, TimesSpansWithTheLowestBounds) {
               std::string::npos);
     spec::LayoutSpace within_nodes;
     within_nodes.spans.optimizer = {spec::SpanSetting::Kind::node};
-    const auto fixed = search_layouts(spec, machine, within_nodes,
+    const auto fixed = search_layouts(spec, machine, within_nodes, {},
                                       {.wanted = 3, .timed = 1000, .spans = 1, .footprints = 1000});
     EXPECT_EQ(fixed.left_out, 0) << "spans that the deck sets have no limit of their own";
 }

@@ -30,7 +30,7 @@ std::vector<FoundLayout> all_by_memory(const spec::RunSpec& spec, const spec::Ma
 TEST(SmallestLayouts, AreTheSmallestOfAllThatFit) {
     const auto spec = test::run_on_two_nodes("llama");
     const auto machine = test::machine_of_two_ranks();
-    const auto found = search_smallest_layouts(spec, machine, {}, unlimited_work);
+    const auto found = search_smallest_layouts(spec, machine, {}, {}, unlimited_work);
     const auto all = all_by_memory(spec, machine);
     ASSERT_EQ(found.best.size(), 3U);
     for (std::size_t i = 0; i < found.best.size(); ++i) {
@@ -40,7 +40,7 @@ TEST(SmallestLayouts, AreTheSmallestOfAllThatFit) {
     EXPECT_EQ(found.all, found.too_large + found.too_slow + found.timed);
     EXPECT_GT(found.too_slow, 0) << "bounds save plans";
     EXPECT_NE(search_text(found).find("with more memory by bounds"), std::string::npos);
-    const auto fastest = search_layouts(spec, machine, {}, unlimited_work);
+    const auto fastest = search_layouts(spec, machine, {}, {}, unlimited_work);
     EXPECT_LT(found.best.front().footprint.needed[0], fastest.best.front().footprint.needed[0]);
 }
 
@@ -59,7 +59,7 @@ TEST(SmallestLayouts, AreSortedByTimeIfTheyNeedTheSame) {
 TEST(SmallestLayouts, CountWhatLimitsLeaveOut) {
     const auto spec = test::run_on_two_nodes("llama");
     const SearchLimits limits{.wanted = 3, .timed = 1000, .footprints = 2};
-    const auto found = search_smallest_layouts(spec, test::machine_of_two_ranks(), {}, limits);
+    const auto found = search_smallest_layouts(spec, test::machine_of_two_ranks(), {}, {}, limits);
     EXPECT_EQ(found.timed, 2);
     EXPECT_GT(found.left_out, 0);
     EXPECT_EQ(found.all, found.too_large + found.too_slow + found.timed + found.left_out);
@@ -68,7 +68,8 @@ TEST(SmallestLayouts, CountWhatLimitsLeaveOut) {
 TEST(SmallestLayouts, NameTheSmallestShortfall) {
     auto small = test::machine_of_two_ranks();
     small.device_bytes = 60'000;
-    const auto found = search_smallest_layouts(test::run_on_two_nodes("llama"), small, {}, unlimited_work);
+    const auto found =
+        search_smallest_layouts(test::run_on_two_nodes("llama"), small, {}, {}, unlimited_work);
     EXPECT_TRUE(found.best.empty());
     ASSERT_TRUE(found.smallest);
     EXPECT_GT(found.smallest->footprint.total_lack(), 0);
