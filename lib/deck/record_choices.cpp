@@ -68,12 +68,28 @@ class Reopening {
             } else if (is_chosen(value) &&
                        here != working_folder_key) {  // needed: it is the folder in which the run was started
                 open(value, row);
+            } else if (const auto keyword = keyword_of(value, row); !keyword.empty()) {
+                value.text = keyword;
             }
         }
         std::erase_if(map.entries, [](const MapEntry& entry) { return entry.value.kind == NodeKind::null; });
     }
 
   private:
+    /// Returns the keyword of a deck or command line whose number the value is; empty for other values.
+    ///
+    /// The origin of such a number is followed by the keyword: `deck x.yaml:9: flat: all data ranks`.
+    std::string keyword_of(const Node& value, const Row* row) const {
+        const auto origin = value.kind == NodeKind::scalar ? origin_of(value) : std::nullopt;
+        const auto colon = origin ? origin->note.find(": ") : std::string::npos;
+        if (row == nullptr || row->type != Type::integer || colon == std::string::npos) {
+            return {};
+        }
+        const auto keyword = origin->note.substr(0, colon);
+        const auto keywords = split_words(row->keywords);
+        return std::ranges::find(keywords, keyword) == keywords.end() ? std::string{} : keyword;
+    }
+
     void open_list(Node& list, const std::string& path, const Row& row) const {
         if (list.kind != NodeKind::list && is_chosen(list)) {
             open(list, &row);

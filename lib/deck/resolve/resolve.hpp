@@ -62,6 +62,8 @@ void resolve_precision(Resolution& resolution);
 void resolve_recompute(Resolution& resolution);
 /// True if recompute.fates: auto leaves the fate of each activation to the planner.
 bool chooses_fates(const Resolution& resolution);
+/// Resets recompute.every where recomputation that was chosen is not full: decks cannot have it there.
+void close_spacing(Resolution& resolution);
 void resolve_overlap(Resolution& resolution);
 void resolve_debug(Resolution& resolution);
 void resolve_optimizer(Resolution& resolution);

@@ -40,6 +40,20 @@ std::vector<spec::FateRule> fate_rules_of(const Resolution& resolution) {
 
 }  // namespace
 
+void close_spacing(Resolution& resolution) {
+    auto& run = resolution.run;
+    const auto close = [](spec::Recompute& recompute) {
+        recompute.every = recompute.kind == spec::RecomputeKind::full ? recompute.every : 1;
+    };
+    close(run.recompute);
+    for (auto& state : run.stages) {
+        close(state.recompute);
+    }
+    if (resolution.values.integer("recompute.every") != run.recompute.every) {
+        resolution.set_resolved_integer("recompute.every", run.recompute.every, "recompute.kind is not full");
+    }
+}
+
 bool chooses_fates(const Resolution& resolution) {
     return resolution.is_auto("recompute.kind") && resolution.is_auto("tiers.home.activations");
 }
@@ -50,6 +64,10 @@ void resolve_recompute(Resolution& resolution) {
     recompute.kind = recompute_kind(values.keyword("recompute.kind"));
     recompute.is_auto = resolution.is_auto("recompute.kind");
     recompute.every = static_cast<int>(values.integer("recompute.every"));
+    const auto* kind = values.find("recompute.kind");
+    if (!recompute.is_auto && kind != nullptr && kind->origin.kind == OriginKind::automatic) {
+        close_spacing(resolution);  // the search of layouts has chosen the kind
+    }
     recompute.fates = fate_rules_of(resolution);
     if (resolution.is_auto("recompute.fates") && !chooses_fates(resolution)) {
         values.set_resolved("recompute.fates", {}, "none",

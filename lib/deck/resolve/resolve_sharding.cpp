@@ -19,9 +19,9 @@ int span_of(Resolution& resolution, const std::string& path) {
     const spec::Parallel& parallel = resolution.run.parallel;
     const std::string keyword = resolution.values.keyword(path);
     if (keyword == "all") {
-        resolution.set_resolved_integer(path, parallel.data, "all data ranks");
+        resolution.set_resolved_integer(path, parallel.data, "all: the data ranks");
     } else if (keyword == "node") {
-        resolution.set_resolved_integer(path, data_ranks_per_node(resolution), "data ranks of a node");
+        resolution.set_resolved_integer(path, data_ranks_per_node(resolution), "node: data ranks of a node");
     } else if (keyword == "auto") {
         return 0;
     }
@@ -154,7 +154,7 @@ void resolve_sum_group(Resolution& resolution) {
     } else if (keyword == "node") {
         resolution.set_resolved_integer("sharding.sum_group",
                                         std::gcd(parallel.data, data_ranks_per_node(resolution)),
-                                        "data ranks of a node");
+                                        "node: data ranks of a node");
     }
     resolution.run.sharding.sum_group = static_cast<int>(resolution.values.integer("sharding.sum_group"));
 }
@@ -174,7 +174,7 @@ void resolve_secondary(Resolution& resolution) {
         } else if (span == 1) {
             values.set_resolved("sharding.secondary", {}, "none", "no data ranks share a node");
         } else {
-            resolution.set_resolved_integer("sharding.secondary", span, "data ranks of a node");
+            resolution.set_resolved_integer("sharding.secondary", span, "node: data ranks of a node");
         }
     }
     sharding.secondary = static_cast<int>(values.integer("sharding.secondary"));

@@ -106,6 +106,38 @@ void write_stages(Resolution& resolution, const std::string& reason) {
     resolution.values.set_resolved(each, {}, fmt::format("[{}]", fmt::join(entries, ", ")), reason);
 }
 
+/// Sets the chosen values of one entry of the deck's list; keys with values of the deck keep them.
+void write_entry(Resolution& resolution,
+                 const std::string& entry,
+                 const StageState& state,
+                 const StageState& general,
+                 const std::string& reason) {
+    auto& values = resolution.values;
+    const auto& recompute = state.recompute;
+    const auto kind = entry + ".recompute.kind";
+    const bool differs = recompute.kind != general.recompute.kind;
+    if (resolution.is_auto(kind) || (differs && !values.has(kind))) {
+        values.set_resolved_keyword(kind, spec::keyword_of(recompute.kind), reason);
+    }
+    const auto every = entry + ".recompute.every";
+    const bool has_other = recompute.kind == spec::RecomputeKind::full &&
+                           (differs || recompute.every != general.recompute.every);
+    const bool is_same = values.has(every) && values.integer(every) == recompute.every;
+    if ((values.has(every) || has_other) && !is_same) {
+        resolution.set_resolved_integer(every, recompute.every, reason);
+    }
+    for (const auto& key : home_keys) {
+        const auto path = fmt::format("{}.home.{}", entry, key.name);
+        const auto& home = state.*key.home;
+        const bool can_be_written =
+            resolution.run.tiers.movement == spec::Movement::fixed || key.home == &StageState::activations;
+        const bool is_other = home != general.*key.home && !values.has(path);
+        if (can_be_written && (resolution.is_auto(path) || is_other)) {
+            values.set_resolved(path, home, spec::write_home(home), reason);
+        }
+    }
+}
+
 /// Clears RunSpec::stages if all stages have the general state and no setting is open.
 ///
 /// Otherwise `split` of each stage follows the general one, and applies only to full recomputation.
@@ -173,8 +205,15 @@ void resolve_chosen_stages(Resolution& resolution) {
         }
     }
     close_stages_equally(resolution.run);
-    if (resolution.run.parallel.stages > 1 || resolution.values.count(each) > 0) {
-        write_stages(resolution, "chosen within the budget of each stage");
+    const spec::RunSpec& run = resolution.run;
+    const std::string reason = "chosen within the budget of each stage";
+    const auto general = spec::general_state(run);
+    for (std::int64_t i = 0; i < resolution.values.count(each); ++i) {
+        const auto& state = run.stages.empty() ? general : run.stages.at(static_cast<std::size_t>(i));
+        write_entry(resolution, fmt::format("{}[{}]", each, i), state, general, reason);
+    }
+    if (run.parallel.stages > 1 && resolution.values.count(each) == 0) {
+        write_stages(resolution, reason);
     }
 }
 

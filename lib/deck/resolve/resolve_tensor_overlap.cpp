@@ -13,6 +13,8 @@ void resolve_auto_tensor_overlap(Resolution& resolution) {
         chosen.reason = "there is one tensor rank";
     } else if (run.parallel.has_grid() && !run.parallel.has_cube()) {
         chosen.reason = "products of a grid of tensor ranks are in blocks";
+    } else if (run.tiers.sequence_tiles > 1) {
+        chosen.reason = "tiers.sequence_tiles divides the same products by rows";
     } else if (spec::has_auto_home(run)) {
         chosen.reason = "homes are not chosen";
     } else if (choose) {

@@ -106,6 +106,7 @@ void resolve_chosen_recomputation(Resolution& resolution, bool is_general_auto) 
         values.set_resolved("recompute.kind", {}, spec::keyword_of(recompute.kind),
                             "the minimum that fits the budgets, or the fastest if rates are known");
     }
+    close_spacing(resolution);
     recompute.split = values.boolean(split);
     const bool is_any_full = spec::is_any_stage(resolution.run, [](const spec::StageState& of) {
         return of.recompute.kind == spec::RecomputeKind::full;

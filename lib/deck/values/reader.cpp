@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "deck/messages/nearest.hpp"
 #include "deck/messages/peer_names.hpp"
@@ -246,6 +247,13 @@ void spread_word(const Schema& schema, const Row& row, Node& value) {
     value = std::move(whole);
 }
 
+/// Returns true if a value of the row may be a list in brackets.
+bool accepts_list(const Row& row) {
+    constexpr std::array types{Type::interval, Type::list,         Type::texts,       Type::reals,
+                               Type::integers, Type::real_by_step, Type::keyword_list};
+    return std::ranges::find(types, row.type) != types.end();
+}
+
 void expand(const Schema& schema, const std::string& path, Node& map, Diagnostics& found) {
     for (std::size_t i = 0; i < map.entries.size(); ++i) {
         const std::string here = join(path, map.entries[i].key);
@@ -261,8 +269,8 @@ void expand(const Schema& schema, const std::string& path, Node& map, Diagnostic
         }
         const bool is_short =
             *row->shorthand != '\0' && value.kind != NodeKind::map && value.kind != NodeKind::null;
-        if (is_short && (value.kind == NodeKind::scalar ||
-                         schema.find(join(here, row->shorthand))->type == Type::interval)) {
+        if (is_short &&
+            (value.kind == NodeKind::scalar || accepts_list(*schema.find(join(here, row->shorthand))))) {
             Node whole;
             whole.kind = NodeKind::map;
             whole.at = value.at;

@@ -105,7 +105,7 @@ def chosen_spans_train_as_if_written(place):
     deck = place.folder / "spans" / "deck.effective.yaml"
     found = re.search(r"^ +gradients: +(\d+) +# auto: (.*)$", deck.read_text(), re.M)
     expect(found and found[1] in "12" and found[2].startswith("the fastest of 2 layouts on 4 ranks"), deck.read_text())
-    expect(re.search(r"^ +optimizer: +2 +# command line: data ranks of a node", deck.read_text(), re.M), deck.read_text())
+    expect(re.search(r"^ +optimizer: +2 +# command line: node: data ranks of a node", deck.read_text(), re.M), deck.read_text())
     written = place.train(4, *words, "run.dir=spans_written", spans.format(found[1]))
     expect(written.returncode == 0, written.stdout + written.stderr)
     expect(place.losses("spans") == place.losses("spans_written"), "the written spans train with other bits")

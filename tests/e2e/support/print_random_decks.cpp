@@ -1,11 +1,11 @@
 // Writes random decks with values `auto`, as a user could write them: some are invalid, and some do not fit.
 //
-//   print_random_decks --seed N --count M --ranks R --folder F [--kind any|axes|tiers|data] [--autos A]
+//   print_random_decks --seed N --count M --ranks R --folder F [--kind any|axes|tiers|data|chat] [--autos A]
 //
 // Deck i is F/<i>.yaml; its first comment has the number of ranks, at most R, and the keys that became auto.
 // F/index.json repeats both for all decks. One to A keys of a deck are auto (3 by default, 0: the deck as
 // drawn). The first of them is that of row i + N among the rows of the schema that accept auto, so a few
-// dozen decks have each key.
+// dozen decks have each key. Decks of the kind chat train on conversations in F (chat_decks.hpp).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "tests/support/random/auto_keys.hpp"
+#include "tests/support/random/chat_decks.hpp"
 #include "tests/support/random/random_axes_deck.hpp"
 #include "tests/support/random/random_deck.hpp"
 
@@ -48,6 +49,13 @@ RandomDeck draw_deck(const std::string& kind, std::uint64_t seed, int ranks, con
     if (kind == "axes") {
         return random_deck_of_axes(seed, std::max(2, ranks), nvme);
     }
+    if (kind == "chat") {
+        const int most = std::max(2, ranks);
+        auto deck =
+            seed % 2 == 0 ? random_deck_of_axes(seed, most, nvme) : random_deck_of_tiers(seed, ranks, nvme);
+        deck.text = with_conversations(deck.text, seed, folder);
+        return deck;
+    }
     return kind == "tiers" ? random_deck_of_tiers(seed, ranks, nvme) : random_deck(seed, ranks);
 }
 
@@ -60,6 +68,9 @@ void write_decks(Options options) {
     const auto kind = options.contains("--kind") ? options["--kind"] : "any";
     std::filesystem::create_directories(folder + "/nvme");
     write_training_text(folder + "/text.txt");
+    if (kind == "chat") {
+        write_conversations(folder);
+    }
     std::vector<std::string> entries;
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::vector<std::string> kinds{"axes", "tiers", "data"};

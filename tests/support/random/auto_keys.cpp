@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
-#include "base/error.hpp"
-#include "deck/document/document.hpp"
 #include "deck/schema/schema.hpp"
-#include "deck/values/quantities.hpp"
+#include "tests/support/random/deck_tree.hpp"
 #include "tests/support/random/draw.hpp"
 
 namespace ziggurat::test {
@@ -16,41 +15,6 @@ namespace {
 
 using deck::Node;
 using deck::NodeKind;
-
-Node make_scalar(const std::string& text) {
-    Node node;
-    node.kind = NodeKind::scalar;
-    node.text = text;
-    return node;
-}
-
-deck::MapEntry& add(Node& map, const std::string& key) {
-    auto& entry = map.entries.emplace_back();
-    entry.key = key;
-    return entry;
-}
-
-/// Returns a node in the flow style of YAML.
-std::string write_node(const Node& node) {
-    std::string text;
-    switch (node.kind) {
-        case NodeKind::null:
-            return "null";
-        case NodeKind::scalar:
-            return node.is_quoted ? deck::write_quoted(node.text) : node.text;
-        case NodeKind::list:
-            for (const auto& item : node.items) {
-                text += (text.empty() ? "" : ", ") + write_node(item);
-            }
-            return "[" + text + "]";
-        case NodeKind::map:
-            for (const auto& entry : node.entries) {
-                text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", entry.key, write_node(entry.value));
-            }
-            return "{" + text + "}";
-    }
-    return text;
-}
 
 /// Sets keys of a deck's tree.
 class Setter {
@@ -66,7 +30,7 @@ class Setter {
         make_map(node, here);
         Node* value = node.find(name);
         if (value == nullptr) {
-            value = &add(node, name).value;
+            value = &add_entry(node, name).value;
         }
         if (key == path) {
             *value = make_scalar("auto");
@@ -87,7 +51,7 @@ class Setter {
         Node map;
         map.kind = NodeKind::map;
         if (node.kind != NodeKind::null && row != nullptr && !std::string_view{row->shorthand}.empty()) {
-            add(map, row->shorthand).value = node;
+            add_entry(map, row->shorthand).value = node;
         }
         node = std::move(map);
     }
@@ -109,6 +73,43 @@ class Setter {
     int stages_;
 };
 
+/// Writes what a rule wants next to an auto key, so that fewer decks are refused.
+void complete(Node& root, const std::string& key, int stages) {
+    const auto section = [&](const char* name) -> Node& { return value_at(root, name); };
+    if (key.starts_with("sharding.")) {
+        // Spans and a ZeRO stage exclude each other.
+        const bool is_stage = key == "sharding.zero";
+        std::erase_if(section("sharding").entries, [&](const deck::MapEntry& entry) {
+            const bool is_span =
+                entry.key == "parameters" || entry.key == "gradients" || entry.key == "optimizer";
+            return is_stage ? is_span : key != "sharding.leases" && entry.key == "zero";
+        });
+    } else if (key.starts_with("train.lora.")) {
+        Node& lora = *section("train").find("lora");
+        if (lora.find("rank") == nullptr) {
+            add_entry(lora, "rank").value = make_scalar("2");
+        }
+    } else if (key.starts_with("data.validation[]")) {
+        Node& source = section("data").find("validation")->items.front();
+        for (const auto& entry : section("data").find("train")->items.front().entries) {
+            if (source.find(entry.key) == nullptr) {
+                source.entries.push_back(entry);
+            }
+        }
+    } else if (key.starts_with("parallel.pipeline.each[]")) {
+        auto& items = section("parallel").find("pipeline")->find("each")->items;
+        const auto* all = section("model").find("layers");
+        int left = all == nullptr ? stages : std::stoi(all->text);
+        for (std::size_t i = 0; i < items.size(); ++i) {
+            if (items[i].find("layers") == nullptr) {
+                const int here = left / static_cast<int>(items.size() - i);
+                add_entry(items[i], "layers").value = make_scalar(fmt::format("{}", here));
+                left -= here;
+            }
+        }
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> keys_with_auto() {
@@ -126,11 +127,7 @@ OpenDeck with_auto_keys(const std::string& text, std::uint64_t seed, int stages,
     if (max == 0) {
         return {text, {}};
     }
-    deck::Diagnostics found;
-    auto root = deck::parse_document(text, {"a random deck"}, found);
-    if (!root) {
-        throw Error{ErrorKind::internal, "a random deck is not YAML: " + found.print()};
-    }
+    auto root = parse_deck(text);
     Draw draw{seed + 9'000'000};
     const auto all = keys_with_auto();
     OpenDeck made;
@@ -138,13 +135,14 @@ OpenDeck with_auto_keys(const std::string& text, std::uint64_t seed, int stages,
     for (auto left = draw.between(1, max); left > 0; --left) {
         const auto& key = made.keys.empty() ? all[seed % all.size()] : draw.one_of(all);
         if (std::ranges::find(made.keys, key) == made.keys.end()) {
-            setter.set(*root, "", key);
+            setter.set(root, "", key);
             made.keys.push_back(key);
+            if (draw.chance(0.8)) {
+                complete(root, key, stages);
+            }
         }
     }
-    for (const auto& section : root->entries) {
-        made.text += fmt::format("{}: {}\n", section.key, write_node(section.value));
-    }
+    made.text = write_deck(root);
     return made;
 }
 

@@ -62,6 +62,17 @@ TEST_F(AutoTensorOverlap, IsOffWithoutAPlanForOneTensorRank) {
     EXPECT_FALSE(loaded.run.overlap.tensor_pieces);
 }
 
+TEST_F(AutoTensorOverlap, IsOffNextToSequenceTiles) {
+    const auto loaded =
+        load(without_gpus, {"overlap.tensor=auto", "parallel.tensor=2", "tiers.sequence_tiles=2"});
+
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(asked_, 0);
+    const auto again = load_text(loaded.effective, "effective", {}, options_);
+    ASSERT_TRUE(again.ok()) << again.found.print();
+    EXPECT_EQ(again.run, loaded.run);
+}
+
 TEST_F(AutoTensorOverlap, IsOffIfNoPlannerIsGiven) {
     options_.choose_tensor_overlap = {};
 
