@@ -274,7 +274,7 @@ bool resolve_auto_layout(Resolution& resolution) {
         resolution.found.error(resolution.values.location(open), fmt::format("{} is auto", open),
                                chosen.reason, chosen.advice);
         if (chosen.are_impossible) {
-            // What the deck sets contradicts itself, or a degree of 1.
+            // The settings of the deck contradict each other, or a degree of 1.
             add_errors(resolution.found, checked(deck, deck.values, check_all).found);
         }
         return false;

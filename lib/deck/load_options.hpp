@@ -105,7 +105,7 @@ struct LoadOptions {
     std::function<std::vector<FileOverlap>(const std::vector<std::string>& validated,
                                            const std::vector<std::string>& trained)>
         find_train_validation_overlap = {};
-    /// If true, LoadedDeck::layout_rules is set.
+    /// Makes load() set LoadedDeck::layout_rules.
     bool keeps_layout_rules = false;
     /// Called for a deck with a valid model to choose its open layout. If empty, open degrees are 1.
     std::function<spec::ChosenLayouts(

@@ -47,9 +47,9 @@ using LayoutRules = std::function<std::vector<std::string>(const RunSpec& run, c
 
 /// Layouts of a run in the order in which they should be used.
 struct ChosenLayouts {
-    std::vector<RunSpec> runs;  ///< the best first
-    std::string reason;         ///< of the choice; if `runs` is empty: of the failure
-    std::string advice = {};    ///< if `runs` is empty
+    std::vector<RunSpec> runs;    ///< the best first
+    std::string reason;           ///< of the choice; if `runs` is empty: of the failure
+    std::string advice = {};      ///< if `runs` is empty
     bool are_impossible = false;  ///< `runs` is empty, because the settings that stay allow no layout
 };
 

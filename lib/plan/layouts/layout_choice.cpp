@@ -235,7 +235,7 @@ void set_recomputation(spec::RunSpec& made, const LayoutChoice& choice, const sp
     }
 }
 
-/// Sets what the stages of a fixed number have of their own: a chosen recomputation replaces an open one.
+/// Distributes the layers of single stages, and sets their recomputation where it is open.
 void set_stages(spec::RunSpec& made, const spec::LayoutSpace& space) {
     for (auto& state : made.stages) {
         if (space.recompute && state.recompute.is_auto) {

@@ -1,4 +1,4 @@
-/// Recomputation `auto` next to recompute.every: the effective deck has no spacing that its kind cannot have.
+/// Recomputation `auto` next to recompute.every: effective decks have a spacing that their kind can have.
 #include <string>
 #include <vector>
 
