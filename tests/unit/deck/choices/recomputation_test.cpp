@@ -1,4 +1,4 @@
-/// Recomputation `auto` next to recompute.every: effective decks have a spacing that their kind can have.
+/// Recomputation `auto` next to recompute.every: effective decks have a spacing that fits its kind.
 #include <string>
 #include <vector>
 
