@@ -226,7 +226,7 @@ void set_recomputation(spec::RunSpec& made, const LayoutChoice& choice, const sp
     auto& recompute = made.recompute;
     if (space.recompute) {
         recompute.kind = choice.recompute;
-        recompute.every = 1;
+        recompute.every = recompute.kind == spec::RecomputeKind::full ? recompute.every : 1;
         recompute.is_auto = false;
     }
     if (space.recompute || space.tensor || space.sequence) {
