@@ -1,4 +1,4 @@
-/// Recomputation `auto` next to recompute.every: the effective deck has no spacing that its kind cannot have.
+/// Recomputation `auto` with recompute.every: only full recomputation keeps a spacing.
 #include <string>
 #include <vector>
 
