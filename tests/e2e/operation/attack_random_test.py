@@ -140,8 +140,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     try:
-        check_decks(options, "any", options.decks, options.runs)
-        check_decks(options, "chat", options.chats, options.runs // 3)
+        for kind, count, runs in (("any", options.decks, options.runs), ("chat", options.chats, options.runs // 3)):
+            if count:
+                check_decks(options, kind, count, runs)
     except Failure as failure:
         sys.exit(f"FAILED {failure}")
 
