@@ -134,7 +134,7 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--mpiexec", required=True)
     parser.add_argument("--decks", type=int, default=100)
-    parser.add_argument("--chats", type=int, default=30)
+    parser.add_argument("--chats", type=int, default=60)
     parser.add_argument("--runs", type=int, default=3, help="decks of each kind that run")
     parser.add_argument("--ranks", type=int, default=2, help="maximum number of ranks of a run")
     parser.add_argument("--seed", type=int, default=1)
