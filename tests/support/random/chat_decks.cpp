@@ -115,7 +115,7 @@ std::string with_conversations(const std::string& text, std::uint64_t seed, cons
                           draw.one_of<std::string>({"assistant", "completion", "all"}))
             : fmt::format("[{{format: chat, path: {}}}]", deck::write_quoted(folder + "/chats.samples"));
     value_at(data, "train") = parse_value(source);
-    const bool is_named = has_records ? draw.chance(0.95) : draw.chance(0.3);
+    const bool is_named = draw.chance(has_records ? 0.95 : 0.05);
     value_at(data, "tokenizer") = parse_value(
         is_named ? fmt::format("{{kind: hf, path: {}}}", deck::write_quoted(folder + "/tokenizer")) : "none");
     value_at(data, "packing") =

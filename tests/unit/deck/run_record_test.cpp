@@ -136,6 +136,50 @@ TEST_F(RunRecord, ChoosesAnewForOtherRanks) {
     EXPECT_FALSE(fixed.ok()) << "the command line decides";
 }
 
+TEST_F(RunRecord, HasTheKeywordsOfTheDeckOnOtherRanks) {
+    LoadOptions on_four = options_;
+    on_four.ranks = 4;
+    const std::vector<std::string> spans{"sharding={optimizer: all, gradients: node, sum_group: flat}",
+                                         "train.micro_batch=3"};
+    const auto begun = load(in("deck.yaml"), spans, on_four);
+    ASSERT_TRUE(begun.ok()) << begun.found.print();
+    EXPECT_EQ(begun.run.sharding.optimizer, 4);
+    write("run/deck.effective.yaml", begun.effective);
+
+    LoadOptions on_two = options_;
+    on_two.ranks = 2;
+    const auto resumed = load(in("run"), {}, on_two);
+    ASSERT_TRUE(resumed.ok()) << resumed.found.print();
+    EXPECT_EQ(resumed.run.sharding, load(in("deck.yaml"), spans, on_two).run.sharding);
+    EXPECT_EQ(resumed.run.sharding.optimizer, 2);
+    EXPECT_EQ(load(in("run"), {}, on_four).run, begun.run);
+}
+
+TEST_F(RunRecord, HasTheStagesOfTheDeckOnOtherRanks) {
+    const auto choose = [](spec::RunSpec run, const spec::MachineSpec&) {
+        run.tiers.open = {};
+        for (auto& state : run.stages) {
+            state.open = {};
+        }
+        return run;
+    };
+    options_.choose_homes = choose;
+    LoadOptions on_four = options_;
+    on_four.ranks = 4;
+    const auto begun =
+        load(in("deck.yaml"),
+             {"parallel.pipeline={stages: 2, each: [{layers: 1}, {layers: 1, home: {activations: auto}}]}"},
+             on_four);
+    ASSERT_TRUE(begun.ok()) << begun.found.print();
+    write("run/deck.effective.yaml", begun.effective);
+
+    LoadOptions on_two = options_;
+    on_two.ranks = 2;
+    const auto resumed = load(in("run"), {}, on_two);
+    ASSERT_TRUE(resumed.ok()) << resumed.found.print();
+    EXPECT_EQ(resumed.run.parallel.stage_layers, begun.run.parallel.stage_layers);
+}
+
 TEST_F(RunRecord, HasTheMemoryAndTheCoresOfTheNodeOnWhichItResumes) {
     LoadOptions smaller = options_;
     smaller.machine->host_bytes = 1LL << 34;

@@ -1,4 +1,4 @@
-/// Recomputation `auto` next to recompute.every: effective decks have a spacing that fits its kind.
+/// Recomputation `auto` with recompute.every: only full recomputation keeps a spacing.
 #include <string>
 #include <vector>
 
