@@ -179,7 +179,7 @@ class Comparison {
             refuse(fmt::format("the time is unknown: {} does not give {}", printable(machine.name), missing));
             return;
         }
-        const auto footprint = plan::plan_run(run, loaded.machine, plan::PlannedRanks::first).footprint;
+        const auto footprint = plan::footprint_in_search(run, loaded.machine);
         if (!footprint.fits()) {
             refuse(fmt::format("it does not fit: it lacks {}", format_bytes(footprint.total_lack())));
             return;

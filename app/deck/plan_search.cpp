@@ -95,8 +95,7 @@ std::vector<LayoutDeck> as_decks(const PlanOptions& options,
         if (made.is_planned) {
             return;
         }
-        made.found.footprint =
-            plan::plan_run(made.deck.run, made.deck.machine, plan::PlannedRanks::first).footprint;
+        made.found.footprint = plan::footprint_in_search(made.deck.run, made.deck.machine);
         made.is_planned = made.found.footprint.fits();
         if (made.is_planned) {
             made.found.time = plan::planned_time(made.deck.run, made.deck.machine);

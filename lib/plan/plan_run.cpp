@@ -28,6 +28,9 @@ constexpr std::int64_t max_ops = 50'000;
 /// Live buffers are the same, and device arenas have few holes in both.
 constexpr spec::ByTier<double> error_of_steps{0.05, 0.25, 0.25};
 
+/// Bounds of the relative difference between the first rank of a stage and another.
+constexpr spec::ByTier<double> difference_of_ranks{0.1, 0.1, 0.1};
+
 class Planner {
   public:
     Planner(const spec::RunSpec& spec, const spec::MachineSpec& machine, Size size, const Watch& watch)
@@ -77,6 +80,7 @@ class Planner {
         plan_.accuracy_note = accuracy_note(built_, spec_, only_stage ? parallel.stages : of_all);
         if (which != PlannedRanks::first) {
             build(others());
+            build(of_other_tensor_kinds());
         }
         std::vector<int> node_of;
         for (int rank = 0; rank < parallel.ranks; ++rank) {
@@ -123,11 +127,16 @@ class Planner {
         return ranks;
     }
 
+    /// Returns the ranks of a stage that are built, if they all have the same tensor coordinates.
+    std::int64_t planned_of_stage() const {
+        const auto all = std::clamp(max_ops / ops_of_a_rank(), min_planned, max_planned);
+        return std::max<std::int64_t>(all / std::ssize(stages_.built), 1);
+    }
+
     /// Returns the ranks that are built in addition to the first of each stage, spread along the data axis.
     std::vector<int> others() const {
         const std::int64_t data = spec_.parallel.data;
-        const auto all = std::clamp(max_ops / ops_of_a_rank(), min_planned, max_planned);
-        const auto count = std::min(data, std::max<std::int64_t>(all / std::ssize(stages_.built), 1));
+        const auto count = std::min(data, planned_of_stage());
         std::vector<int> chosen;
         for (const int stage : stages_.built) {
             const int first = mesh_.neighbour(spec::Axis::pipeline, 0, stage);
@@ -137,6 +146,52 @@ class Planner {
             }
         }
         return chosen;
+    }
+
+    /// Returns ranks with other tensor coordinates than those that are built.
+    ///
+    /// Their shards have other sizes, and some of them have no part of a vector. In small runs they have all
+    /// positions of the data axis; else that of the fullest rank of the stage. Of large pipelines, only the
+    /// fullest stage has them.
+    std::vector<int> of_other_tensor_kinds() const {
+        const std::int64_t data = spec_.parallel.data;
+        std::vector<int> chosen;
+        const auto add_kinds_of = [&](int rank) {
+            const auto kinds = tensor_kinds(rank);
+            chosen.insert(chosen.end(), kinds.begin() + 1, kinds.end());
+        };
+        const auto kinds = std::ssize(tensor_kinds(0));
+        for (const auto& stage : plan_.stages) {
+            const int fullest = stage.program.rank;
+            if (kinds * data <= planned_of_stage()) {
+                for (const int rank : mesh_.group(spec::Axis::data, fullest)) {
+                    add_kinds_of(rank);
+                }
+            } else if (planned_of_stage() > 1 || &stage == &plan_.fullest()) {
+                add_kinds_of(fullest);
+            }
+        }
+        return chosen;
+    }
+
+    /// Returns `rank`, which has the tensor coordinates 0, and ranks that differ from it only in these.
+    ///
+    /// The first rank of an axis can differ from all others, and the last one has the padding.
+    std::vector<int> tensor_kinds(int rank) const {
+        const auto positions = [&](spec::Axis axis) {
+            const int degree = mesh_.degree(axis);
+            std::vector<int> chosen{0, std::min(1, degree - 1), degree - 1};
+            chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+            return chosen;
+        };
+        std::vector<int> kinds;
+        for (const int row : positions(spec::Axis::tensor_row)) {
+            for (const int column : positions(spec::Axis::tensor)) {
+                const int of_row = mesh_.neighbour(spec::Axis::tensor_row, rank, row);
+                kinds.push_back(mesh_.neighbour(spec::Axis::tensor, of_row, column));
+            }
+        }
+        return kinds;
     }
 
     /// Builds the programs of `ranks`, on threads, a few at a time because each needs memory.
@@ -289,6 +344,19 @@ RunPlan plan_several_in_search(RunPlan first,
                                const spec::MachineSpec& machine,
                                const Watch& watch) {
     return plan_after(std::move(first), spec, machine, PlannedRanks::several_in_search, watch, {});
+}
+
+bool may_not_fit_on_other_ranks(const Footprint& of_first) {
+    return of_first.fits() && !of_first.is_clear(difference_of_ranks);
+}
+
+Footprint footprint_in_search(const spec::RunSpec& spec,
+                              const spec::MachineSpec& machine,
+                              const Watch& watch) {
+    auto first = plan_run(spec, machine, PlannedRanks::first, watch);
+    return may_not_fit_on_other_ranks(first.footprint)
+               ? plan_several_in_search(std::move(first), spec, machine, watch).footprint
+               : first.footprint;
 }
 
 }  // namespace ziggurat::plan

@@ -28,7 +28,8 @@ TierBytes bytes_of_rank(const spec::RunSpec& spec, int rank);
 enum class PlannedRanks {
     first,              ///< one of each pipeline stage that is built; for searches
     several_in_search,  ///< as `several`; for pipelines with large programs, with the small ones of `first`
-    several             ///< up to 16, spread over all; fewer if programs are large
+    several             ///< up to 16, spread over the data axis, and each kind of tensor rank; fewer if
+                        ///< programs are large
 };
 
 /// Fullest built rank of a pipeline stage: the rank with most device memory.
@@ -84,5 +85,15 @@ RunPlan plan_several_in_search(RunPlan first,
                                const spec::RunSpec& spec,
                                const spec::MachineSpec& machine,
                                const Watch& watch = {});
+
+/// Returns the footprint for PlannedRanks::first, or for several_in_search if that fits by little.
+///
+/// For searches that compare runs by whether they fit.
+Footprint footprint_in_search(const spec::RunSpec& spec,
+                              const spec::MachineSpec& machine,
+                              const Watch& watch = {});
+
+/// True if ranks that were not planned may decide whether the run fits.
+bool may_not_fit_on_other_ranks(const Footprint& of_first);
 
 }  // namespace ziggurat::plan

@@ -22,6 +22,9 @@ Footprint footprint_of_ends(const spec::RunSpec& run, const spec::MachineSpec& m
             larger = std::move(last);
         }
     }
+    if (may_not_fit_on_other_ranks(larger)) {
+        larger = plan_run(run, machine, PlannedRanks::several_in_search, watch).footprint;
+    }
     return larger;
 }
 

@@ -24,7 +24,7 @@ LongestSequence longest_sequence(spec::RunSpec run, const spec::MachineSpec& mac
     const auto fits = [&](std::int64_t steps) {
         run.data.seq = steps * step;
         run.model.max_seq = std::max(run.model.max_seq, run.data.seq);
-        return plan_run(run, machine, PlannedRanks::first).footprint.fits();
+        return footprint_in_search(run, machine).fits();
     };
     std::int64_t below = 0;  // fits, or is 0
     std::int64_t above = std::clamp<std::int64_t>(run.data.seq / step, 1, std::max<std::int64_t>(1, max));
