@@ -85,7 +85,8 @@ class Folder(trainings.ProgramFolder):
         deck, ranks = entry["deck"], entry["ranks"]
         run = deck.replace(".yaml", "")
         words = [deck, "train.steps=3", f"run.dir={run}", *SETTINGS]
-        if self.start("check", *words, "--ranks", ranks).returncode != ACCEPTED:
+        planned = self.start("check", *words, "--ranks", ranks, "--json")
+        if planned.returncode != ACCEPTED:
             return False
         commands = [("train", *words), ("train", run, "train.steps=5"), ("check", run)]
         effective = (self.folder / deck.replace(".yaml", ".effective.yaml")).read_text()
@@ -95,6 +96,11 @@ class Folder(trainings.ProgramFolder):
             done = self.start(*command, ranks=ranks if command[0] == "train" else 1)
             expect(done.returncode == 0, f"{self.folder / deck}, auto: {entry['keys']}: {command} on {ranks} ranks ended with "
                                          f"{done.returncode}\n{done.stderr}")
+            if command[0] == "train" and command[1] == deck:
+                needed = json.loads(planned.stdout)["memory"]["needed"]["device_B"]
+                rows = (self.folder / run / "ranks.jsonl").read_text().splitlines()
+                reserved = max(json.loads(row)["device_B"] for row in rows)
+                expect(reserved == needed, f"{self.folder / deck}: {needed} bytes planned, {reserved} reserved")
         steps = trainings.step_numbers(self.folder / run)
         expect(steps == [1, 2, 3, 4, 5], f"{self.folder / run}: steps {steps}")
         return True
