@@ -2,23 +2,52 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <cstddef>
 
 namespace ziggurat::plan {
 
 using schedule::Op;
 using schedule::OpKind;
 
+namespace {
+
+/// Returns the length of each run of equal numbers.
+std::vector<int> lengths_of_equal(const std::vector<int>& numbers) {
+    std::vector<int> lengths;
+    for (std::size_t begin = 0; begin < numbers.size();) {
+        std::size_t end = begin + 1;
+        while (end < numbers.size() && numbers[end] == numbers[begin]) {
+            ++end;
+        }
+        lengths.push_back(static_cast<int>(end - begin));
+        begin = end;
+    }
+    return lengths;
+}
+
+}  // namespace
+
 GroupShape group_shape(const schedule::Group& group, int ranks_per_node) {
-    std::map<int, int> on_node;
+    std::vector<int> node_of;
+    node_of.reserve(group.members.size());
     for (const int member : group.members) {
-        ++on_node[member / std::max(ranks_per_node, 1)];
+        node_of.push_back(member / std::max(ranks_per_node, 1));
     }
-    GroupShape shape{group.size(), static_cast<int>(on_node.size()), group.size()};
-    for (const auto& [node, count] : on_node) {
-        shape.min_on_node = std::min(shape.min_on_node, count);
+    if (!std::ranges::is_sorted(node_of)) {
+        std::ranges::sort(node_of);
     }
-    return shape;
+    const auto on_node = lengths_of_equal(node_of);
+    return {group.size(), static_cast<int>(on_node.size()),
+            on_node.empty() ? group.size() : std::ranges::min(on_node)};
+}
+
+std::vector<GroupShape> group_shapes(const schedule::Program& program, int ranks_per_node) {
+    std::vector<GroupShape> shapes;
+    shapes.reserve(program.groups.size());
+    for (const auto& group : program.groups) {
+        shapes.push_back(group_shape(group, ranks_per_node));
+    }
+    return shapes;
 }
 
 std::int64_t vector_bytes(const Op& op) {

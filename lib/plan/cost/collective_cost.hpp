@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "plan/cost/rates.hpp"
 #include "schedule/step_program.hpp"
@@ -19,6 +20,9 @@ struct GroupShape {
 
 /// Returns the distribution of a group's members. Ranks of a node have consecutive numbers.
 GroupShape group_shape(const schedule::Group& group, int ranks_per_node);
+
+/// Returns the same of each group of a program, which can have as many members as the run has ranks.
+std::vector<GroupShape> group_shapes(const schedule::Program& program, int ranks_per_node);
 
 /// Returns the bytes of the vector that all members of a collective have together, or of a message.
 std::int64_t vector_bytes(const schedule::Op& op);

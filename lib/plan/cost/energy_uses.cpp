@@ -22,17 +22,17 @@ double device_bytes(const Op& op, const schedule::Program& program) {
     return bytes;
 }
 
-void add_collective(const Op& op, const schedule::Program& program, int ranks_per_node, EnergyUses& uses) {
-    const auto& group = program.groups.at(op.group);
+/// Adds the bytes of a message to the link between its ranks.
+void add_message(const Op& op, const schedule::Program& program, int ranks_per_node, EnergyUses& uses) {
+    const auto node_of = [&](int rank) { return rank / ranks_per_node; };
+    const int peer = program.groups.at(op.group).members.at(op.peer);
+    const bool is_within_node = node_of(peer) == node_of(program.rank);
+    uses[is_within_node ? EnergyUse::node_byte : EnergyUse::network_byte] +=
+        op.kind == OpKind::send ? static_cast<double>(vector_bytes(op)) : 0;
+}
+
+void add_collective(const Op& op, const GroupShape& shape, EnergyUses& uses) {
     const auto bytes = static_cast<double>(vector_bytes(op));
-    if (schedule::is_message(op.kind)) {
-        const auto node_of = [&](int rank) { return rank / ranks_per_node; };
-        const bool is_within_node = node_of(group.members.at(op.peer)) == node_of(program.rank);
-        uses[is_within_node ? EnergyUse::node_byte : EnergyUse::network_byte] +=
-            op.kind == OpKind::send ? bytes : 0;
-        return;
-    }
-    const auto shape = group_shape(group, ranks_per_node);
     const double passes = op.kind == OpKind::all_reduce ? 2 : 1;
     const auto sent = [&](double members) { return passes * bytes * (members - 1) / members; };
     uses[EnergyUse::node_byte] += shape.nodes == 1 || shape.min_on_node > 1 ? sent(shape.members) : 0;
@@ -46,14 +46,19 @@ std::vector<EnergyUses> energy_uses(const schedule::Program& program,
                                     int ranks_per_node) {
     const auto flop =
         spec.precision.compute == spec::DType::f32 ? EnergyUse::fp32_flop : EnergyUse::bf16_flop;
+    const auto shapes = group_shapes(program, ranks_per_node);
     std::vector<EnergyUses> made(program.ops.size());
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         const auto& op = program.ops[i];
         if (op.predicate) {
             continue;  // most steps do not run it
         }
+        if (schedule::is_message(op.kind)) {
+            add_message(op, program, ranks_per_node, made[i]);
+            continue;
+        }
         if (schedule::class_of(op.kind) == schedule::OpClass::collective) {
-            add_collective(op, program, ranks_per_node, made[i]);
+            add_collective(op, shapes.at(op.group), made[i]);
             continue;
         }
         made[i][flop] = op.flops;

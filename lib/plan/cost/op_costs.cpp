@@ -31,11 +31,11 @@ class OpCosts {
             const spec::RunSpec* spec,
             const schedule::ModelLayout* model,
             const Rates& rates)
-        : program_{program}, spec_{spec}, model_{model}, rates_{rates} {
-        for (const auto& group : program.groups) {
-            shapes_.push_back(group_shape(group, rates.ranks_per_node));
-        }
-    }
+        : program_{program},
+          spec_{spec},
+          model_{model},
+          rates_{rates},
+          shapes_{group_shapes(program, rates.ranks_per_node)} {}
 
     double of(const Op& op) const {
         if (op.predicate && !rates_.redoes_updates) {

@@ -70,6 +70,8 @@ TEST(CollectiveCost, CountsTheMembersOfNodes) {
     EXPECT_EQ(group_shape({"data", {0, 4, 8, 12}, 0}, 4), (GroupShape{4, 4, 1}));
     EXPECT_EQ(group_shape({"data", {0, 1, 2, 3, 4}, 0}, 4), (GroupShape{5, 2, 1}))
         << "the smallest part counts";
+    EXPECT_EQ(group_shape({"data", {9, 0, 4, 1, 8}, 0}, 4), (GroupShape{5, 3, 1}))
+        << "members of a node need not be adjacent";
 }
 
 TEST(PipelineTime, HasTheBubbleOfTheory) {
