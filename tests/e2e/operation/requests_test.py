@@ -231,15 +231,17 @@ def threads(chosen):
 
 
 def no_targets(chosen):
-    """Documents of one token each, that are cut apart, leave nothing to predict."""
+    """Documents of one token each, that are cut apart, leave nothing to predict, in the sequences before a longer one."""
     place = Place(chosen, "no_targets")
-    tokens = 4000
+    documents, longer = 4001, 64
+    lengths = [1] * (documents - 1) + [longer]
+    tokens = sum(lengths)
     (place.folder / "tokens.bin").write_bytes(struct.pack(f"<{tokens}H", *(i % 250 for i in range(tokens))))
     (place.folder / "tokens.idx").write_bytes(
-        b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, tokens, tokens + 1) + struct.pack(f"<{tokens}i", *[1] * tokens) +
-        struct.pack(f"<{tokens}q", *range(0, 2 * tokens, 2)) + struct.pack(f"<{tokens + 1}q", *range(tokens + 1)))
+        b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, documents, documents + 1) + struct.pack(f"<{documents}i", *lengths) +
+        struct.pack(f"<{documents}q", *range(0, 2 * documents, 2)) + struct.pack(f"<{documents + 1}q", *range(documents + 1)))
     said = place.train("run", 2, "train.steps=3", "schedule.warmup=0 steps", "data={tokenizer: none, seq: 32, reset_at_document: true, "
-                       "train: [{format: megatron, path: tokens}]}", "model.vocab=256")
+                       "shuffle: false, train: [{format: megatron, path: tokens}]}", "model.vocab=256")
     rows = [event for event in events(place.folder / "run") if event["event"] == "step"]
     expect([row["loss"] for row in rows] == [None] * 3, f"losses are {[row['loss'] for row in rows]}")
     expect(said.count("the batch of step 1 has no target tokens") == 1 and said.count("no target tokens") == 1,
