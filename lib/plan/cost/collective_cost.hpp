@@ -21,7 +21,7 @@ struct GroupShape {
 /// Returns the distribution of a group's members. Ranks of a node have consecutive numbers.
 GroupShape group_shape(const schedule::Group& group, int ranks_per_node);
 
-/// Returns the same of each group of a program, which can have as many members as the run has ranks.
+/// Returns the distribution of each group of a program. A group can have all ranks of the run.
 std::vector<GroupShape> group_shapes(const schedule::Program& program, int ranks_per_node);
 
 /// Returns the bytes of the vector that all members of a collective have together, or of a message.

@@ -17,8 +17,9 @@ using schedule::Program;
 /// The ranks are the sender and the receiver of a message, or the number of a group in GroupNumbers.
 using Key = std::tuple<int, int, int, std::int64_t, std::int64_t>;
 
-/// Numbers of groups: those with the same members have one number. A group can have very many members, so
-/// keys of ops do not contain them.
+/// Numbers of groups: those with the same members have one number.
+///
+/// A group can have very many members, so keys of ops do not contain them.
 class GroupNumbers {
   public:
     /// Returns the number of each group of the program.
