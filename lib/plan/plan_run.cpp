@@ -23,6 +23,9 @@ constexpr std::int64_t max_planned = 16;
 constexpr std::int64_t min_planned = 2;
 constexpr std::int64_t max_ops = 50'000;
 
+/// Limit of the ops with which every rank of the built stages is built: the plan is then exact.
+constexpr std::int64_t max_ops_of_every_rank = 100'000;
+
 /// Bounds of the relative difference between programs of few micro-batches and of all.
 ///
 /// Live buffers are the same, and device arenas have few holes in both.
@@ -79,8 +82,12 @@ class Planner {
         const auto of_all = static_cast<int>(std::ssize(stages_.built));
         plan_.accuracy_note = accuracy_note(built_, spec_, only_stage ? parallel.stages : of_all);
         if (which != PlannedRanks::first) {
-            build(others());
-            build(of_other_tensor_kinds());
+            if (ops_of_a_rank() * parallel.ranks <= max_ops_of_every_rank) {
+                build(missing_ranks());
+            } else {
+                build(others());
+                build(of_other_tensor_kinds());
+            }
         }
         std::vector<int> node_of;
         for (int rank = 0; rank < parallel.ranks; ++rank) {
@@ -127,6 +134,18 @@ class Planner {
         return ranks;
     }
 
+    /// Returns the ranks of the built stages that are not built.
+    std::vector<int> missing_ranks() const {
+        std::vector<int> ranks;
+        for (int rank = 0; rank < spec_.parallel.ranks; ++rank) {
+            const auto stage = stage_of(rank);
+            if (like(stage) == stage && by_rank_[rank].tiers == TierBytes{}) {
+                ranks.push_back(rank);
+            }
+        }
+        return ranks;
+    }
+
     /// Returns the ranks of a stage that are built, if they all have the same tensor coordinates.
     std::int64_t planned_of_stage() const {
         const auto all = std::clamp(max_ops / ops_of_a_rank(), min_planned, max_planned);
@@ -150,25 +169,14 @@ class Planner {
 
     /// Returns ranks with other tensor coordinates than those that are built.
     ///
-    /// Their shards have other sizes, and some of them have no part of a vector. In small runs they have all
-    /// positions of the data axis; else that of the fullest rank of the stage. Of large pipelines, only the
-    /// fullest stage has them.
+    /// Their shards have other sizes, and some of them have no part of a vector. They have the position of
+    /// the fullest rank of their stage on the data axis. Of large pipelines, only the fullest stage has them.
     std::vector<int> of_other_tensor_kinds() const {
-        const std::int64_t data = spec_.parallel.data;
         std::vector<int> chosen;
-        const auto add_kinds_of = [&](int rank) {
-            const auto kinds = tensor_kinds(rank);
-            chosen.insert(chosen.end(), kinds.begin() + 1, kinds.end());
-        };
-        const auto kinds = std::ssize(tensor_kinds(0));
         for (const auto& stage : plan_.stages) {
-            const int fullest = stage.program.rank;
-            if (kinds * data <= planned_of_stage()) {
-                for (const int rank : mesh_.group(spec::Axis::data, fullest)) {
-                    add_kinds_of(rank);
-                }
-            } else if (planned_of_stage() > 1 || &stage == &plan_.fullest()) {
-                add_kinds_of(fullest);
+            if (planned_of_stage() > 1 || &stage == &plan_.fullest()) {
+                const auto kinds = tensor_kinds(stage.program.rank);
+                chosen.insert(chosen.end(), kinds.begin() + 1, kinds.end());
             }
         }
         return chosen;

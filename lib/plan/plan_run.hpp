@@ -28,8 +28,8 @@ TierBytes bytes_of_rank(const spec::RunSpec& spec, int rank);
 enum class PlannedRanks {
     first,              ///< one of each pipeline stage that is built; for searches
     several_in_search,  ///< as `several`; for pipelines with large programs, with the small ones of `first`
-    several             ///< up to 16, spread over the data axis, and each kind of tensor rank; fewer if
-                        ///< programs are large
+    several             ///< all if their programs are small; else up to 16, spread over the data axis, and
+                        ///< each kind of tensor rank; fewer if programs are large
 };
 
 /// Fullest built rank of a pipeline stage: the rank with most device memory.

@@ -3,15 +3,20 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "plan/plan_run.hpp"
 #include "tests/support/random/random_axes_deck.hpp"
+#include "tests/support/random/random_spec.hpp"
 
 namespace ziggurat::test {
 namespace {
 
 constexpr int max_ranks = 12;
 constexpr int decks = 60;
+/// With seed 94, a rank between those that are spread over the data axis is the fullest.
+constexpr std::uint64_t first_spec = 81;
+constexpr std::uint64_t specs = 40;
 
 std::int64_t device_bytes_of_all(const spec::RunSpec& run) {
     std::int64_t bytes = 0;
@@ -30,6 +35,30 @@ TEST(PlannedRanks, IncludeTheFullest) {
         differing += plan::bytes_of_rank(deck.run, 0)[0] < needed ? 1 : 0;
     }
     EXPECT_GT(differing, decks / 10) << "in these decks another rank than the first is the fullest";
+}
+
+/// Programs of the ranks of a small run are all built, so that the plan of each tier is exact.
+TEST(PlannedRanks, OfASmallRunAreAll) {
+    int differing = 0;
+    for (std::uint64_t seed = first_spec; seed < first_spec + specs; ++seed) {
+        const auto run = random_spec(seed, {.max_ranks = seed % 2 == 0 ? 36 : 16,
+                                            .stages_differ = seed % 5 == 0,
+                                            .fates = seed % 7 == 0,
+                                            .lora = seed % 11 == 0,
+                                            .grids = seed % 4 < 2});
+        std::vector<plan::RankBytes> by_rank;
+        std::vector<int> node_of;
+        for (int rank = 0; rank < run.parallel.ranks; ++rank) {
+            by_rank.push_back(plan::needs_of_rank(run, rank));
+            node_of.push_back(rank / run.parallel.ranks_per_node);
+        }
+        const auto of_all = plan::footprint_of(run, {}, by_rank, node_of);
+        const auto planned = plan::plan_run(run).footprint;
+        EXPECT_EQ(planned.needed, of_all.needed) << "seed " << seed;
+        EXPECT_EQ(planned.processes, of_all.processes) << "seed " << seed;
+        differing += by_rank.front().tiers[0] < of_all.needed[0] ? 1 : 0;
+    }
+    EXPECT_GT(differing, 0) << "in these runs another rank than the first is the fullest";
 }
 
 TEST(PlannedRanks, OfASearchDecideWhereLittleIsFree) {

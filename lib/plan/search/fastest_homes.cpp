@@ -65,7 +65,7 @@ bool has_chunks(const spec::RunSpec& run) {
 Footprint footprint_with_limit(spec::RunSpec& run, const spec::MachineSpec& machine, const Watch& watch) {
     auto with_static = run;
     with_static.tiers.movement = spec::Movement::fixed;
-    const auto footprint = plan_run(with_static, machine, PlannedRanks::first, watch).footprint;
+    const auto footprint = footprint_in_search(with_static, machine, watch);
     if (has_chunks(run)) {
         run.tiers.device_budget_bytes = footprint.limit(spec::Tier::device);
     }

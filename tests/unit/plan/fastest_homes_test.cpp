@@ -151,5 +151,28 @@ TEST(FastestHomes, AreNotComparedIfEverythingIsOnTheDevice) {
     EXPECT_EQ(chosen.tiers.optimizer, spec::Home{});
 }
 
+/// Ranks of a grid need more memory than the first one.
+TEST(FastestHomes, FitOnEveryRankOfAGrid) {
+    auto spec = test::small_spec("gpt2", 4);
+    spec.model.layers = 4;
+    spec.parallel.tensor = spec.parallel.tensor_rows = 2;
+    spec.parallel.data = 1;
+    spec.train.micro_batch = 4;
+    spec.train.micro_batches = 1;
+    spec.train.global_batch = 8;
+    spec.tiers.open.optimizer = spec.tiers.open.activations = true;
+    spec.recompute.is_auto = true;
+    const auto with_all = plan_run(spec).footprint.needed[0];
+    const auto machine = machine_with(1e13);
+    spec.tiers.device_budget_bytes = with_all * 9 / 10;
+    const auto of_larger = choose_fastest_homes(spec, machine);
+    const auto needed = plan_run(of_larger, machine).footprint.needed[0];
+    ASSERT_LT(plan_run(of_larger, machine, PlannedRanks::first).footprint.needed[0], needed);
+    spec.tiers.device_budget_bytes = needed - 1;  // the first rank would fit
+    ASSERT_TRUE(plan_run(choose_homes(spec, machine), machine).footprint.fits());
+
+    EXPECT_TRUE(plan_run(choose_fastest_homes(spec, machine), machine).footprint.fits());
+}
+
 }  // namespace
 }  // namespace ziggurat::plan
