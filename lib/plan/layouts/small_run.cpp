@@ -55,7 +55,7 @@ spec::RunSpec small_run(const spec::RunSpec& run, int stages, std::int64_t layer
     made.train.global_batch = made.train.micro_batches * made.train.micro_batch * parallel.sequence_groups();
     auto& sharding = made.sharding;
     for (int* degree : {&sharding.parameters, &sharding.gradients, &sharding.optimizer}) {
-        *degree = std::min(*degree, parallel.data);
+        *degree = parallel.data % *degree == 0 ? *degree : parallel.data;  // spans divide each other
     }
     sharding.secondary = 0;
     sharding.sum_group = parallel.data;

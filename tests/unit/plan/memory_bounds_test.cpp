@@ -111,5 +111,18 @@ TEST(MemoryBounds, HoldForSettingsThatASearchKeeps) {
     }
 }
 
+TEST(MemoryBounds, HoldForSpansOfANodeWithContext) {
+    auto spec = run_on_eight_ranks("llama");
+    spec.parallel.ranks = spec.parallel.data = 6;
+    spec.parallel.ranks_per_node = 3;
+    spec.parallel.context = 2;
+    spec.train.global_batch = 6;
+    MemoryBounds bounds;
+    for (const spec::StateSpans& spans : {spec::StateSpans{1, 1, 3}, {1, 3, 6}, {3, 3, 3}}) {
+        const auto run = with_layout(spec, {.context = 2, .data = 6, .spans = spans, .micro_batch = 1});
+        EXPECT_LE(bounds.device_bytes(run), planned_bytes(run)) << spans.parameters << spans.gradients;
+    }
+}
+
 }  // namespace
 }  // namespace ziggurat::plan
