@@ -5,7 +5,7 @@
 #
 #   --text    also what scripts/quickstart.sh trains on
 #   --tests   also what only scripts/test.sh needs
-#   --new-peers also today's PyTorch, transformers, PEFT and bitsandbytes, for scripts/test.sh --all (7 GB)
+#   --new-peers also today's PyTorch, transformers, PEFT, bitsandbytes, MLflow and wandb, for scripts/test.sh --all (7 GB)
 #   --lm-eval also lm-evaluation-harness, for the test e2e/lm_eval (after --tests; some hundred megabytes)
 #   --perf    also what perf/run.sh compares with, as far as Debian has it
 #   --cuda    also the headers by which a program for GPUs calls cuDNN

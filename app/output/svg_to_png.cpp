@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "app/output/atomic_file.hpp"
-#include "base/command_output.hpp"
 #include "base/error.hpp"
+#include "base/process/command_output.hpp"
 #include "base/text/printable.hpp"
 
 namespace ziggurat::app {

@@ -1,12 +1,9 @@
 #include "data/chat/template_process.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,13 +13,12 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/process/start_process.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/text_width.hpp"
 #include "data/jinja/template_boundaries_impl.hpp"
 #include "data/jinja/template_script_impl.hpp"
 #include "data/jinja/template_spans_impl.hpp"
-
-extern char** environ;
 
 namespace ziggurat::data {
 namespace {
@@ -30,33 +26,12 @@ namespace {
 constexpr int reported_columns = 300;
 constexpr double seconds_for_start = 60;
 
-/// Starts Python with `socket` as its standard input and output.
-///
-/// Returns the process id, or -1 and errno.
-std::pair<pid_t, int> spawn(const std::string& python, int socket) {
+/// Starts Python with `socket` as its standard input and output. Returns the process id, or -1 and sets
+/// errno.
+pid_t start_python(const std::string& python, int socket) {
     const auto script =
         std::string{template_environment} + template_boundaries + template_spans + template_main;
-    const std::array<const char*, 5> words{python.c_str(), "-I", "-c", script.c_str(), nullptr};
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, socket, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    // Without the mask and the ignored signals of this thread: the timer of the limit is a signal.
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    pid_t process = -1;
-    const int failure = ::posix_spawnp(&process, python.c_str(), &files, &attributes,
-                                       const_cast<char**>(words.data()), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return {failure == 0 ? process : -1, failure};
+    return start_process({.command = {python, "-I", "-c", script}, .input = socket, .output = socket});
 }
 
 ChatJson tokens_json(const ChatTemplate& chat) {
@@ -127,11 +102,10 @@ std::string TemplateProcess::start_with(const std::string& python) {
     }
     socket_ = FileHandle{ends[0]};
     FileHandle other{ends[1]};
-    const auto [process, problem] = spawn(python, other.get());
-    if (process < 0) {
-        return std::strerror(problem);
+    process_ = start_python(python, other.get());
+    if (process_ < 0) {
+        return std::strerror(errno);
     }
-    process_ = process;
     other = FileHandle{};  // so that the end of the process ends the stream
     ChatJson request;
     request["limits"] = {{"seconds", engine_.seconds},
@@ -163,8 +137,7 @@ void TemplateProcess::stop() noexcept {
     socket_ = FileHandle{};
     if (process_ > 0) {
         ::kill(process_, SIGKILL);
-        int status = 0;
-        while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {}
+        wait_for_process(process_);
         process_ = -1;
     }
 }

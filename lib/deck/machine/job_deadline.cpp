@@ -4,8 +4,8 @@
 #include <ctime>
 
 #include "base/clock.hpp"
-#include "base/command_output.hpp"
 #include "base/error.hpp"
+#include "base/process/command_output.hpp"
 
 namespace ziggurat::deck {
 namespace {

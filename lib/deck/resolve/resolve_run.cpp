@@ -69,6 +69,7 @@ void resolve_run(Resolution& resolution) {
     }
     run.hang_timeout_seconds = values.real("run.hang_timeout");
     run.accept_data_change = values.boolean("run.accept_data_change");
+    run.on_event = values.is_keyword("run.on_event", "none") ? "" : values.text("run.on_event");
 }
 
 }  // namespace ziggurat::deck

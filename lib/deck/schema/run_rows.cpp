@@ -51,6 +51,10 @@ constexpr Row rows[] = {
      .on_resume = noted,
      .doc = "Resumes although training files have changed since the checkpoint, with the sample order of "
             "the new files."},
+    {.path = "run.on_event", .type = Type::text, .fallback = "none", .keywords = "none", .on_resume = noted,
+     .doc = "Shell command that gets each event of the run, but not each step, as a line of JSON on its standard "
+            "input; see docs/output.md. It never blocks training, and its failures are notes.",
+     .is_name_or_place = true},
 };
 // clang-format on
 static_assert(print_resume_notes(rows), "a key has a value, and no .on_resume");

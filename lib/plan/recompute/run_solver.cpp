@@ -1,10 +1,6 @@
 #include "plan/recompute/run_solver.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -15,8 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-
-extern char** environ;
+#include "base/process/start_process.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -52,26 +47,8 @@ class TemporaryFolder {
 
 /// Runs a command without output, and returns its exit status, or -1 and sets errno if it cannot start.
 int run(const std::vector<std::string>& command) {
-    std::vector<char*> arguments;
-    for (const auto& argument : command) {
-        arguments.push_back(const_cast<char*>(argument.c_str()));
-    }
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    pid_t process = -1;
-    const int failure =
-        ::posix_spawnp(&process, arguments.front(), &files, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (failure != 0) {
-        errno = failure;
-        return -1;
-    }
-    int status = 0;
-    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {}
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    const pid_t process = start_process({.command = command});
+    return process < 0 ? -1 : wait_for_process(process);
 }
 
 }  // namespace

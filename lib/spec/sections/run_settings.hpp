@@ -20,6 +20,7 @@ struct Run {
     double hang_timeout_seconds = 600;
     /// Resumes although the training files differ from those of the checkpoint.
     bool accept_data_change = false;
+    std::string on_event;  ///< command that gets each event; empty: none
 
     bool operator==(const Run&) const = default;
 };

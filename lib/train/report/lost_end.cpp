@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -17,6 +18,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
 #include "storage/directory.hpp"
+#include "train/hook/event_hook.hpp"
 #include "train/report/metrics_line.hpp"
 
 namespace ziggurat::train {
@@ -129,7 +131,10 @@ bool is_a_job_in(const std::string& run_folder) {
     return !folder || ::flock(folder.get(), LOCK_SH | LOCK_NB) != 0;
 }
 
-void report_for_first_rank(const std::string& run_folder, int exit_code, std::string_view reason) noexcept {
+void report_for_first_rank(const std::string& run_folder,
+                           int exit_code,
+                           std::string_view reason,
+                           const std::string& on_event) noexcept {
     try {
         const FileHandle folder{::open(run_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
         if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -145,9 +150,14 @@ void report_for_first_rank(const std::string& run_folder, int exit_code, std::st
                           .exit_code = exit_code,
                           .reason = reason};
         const auto metrics = open_for_writing(run_folder + "/metrics.jsonl", OpenMode::append);
-        write_all(metrics.get(), text_of(end));
+        const auto line = text_of(end);
+        write_all(metrics.get(), line);
         const auto log = open_for_writing(run_folder + "/run.log", OpenMode::append);
         write_all(log.get(), "ziggurat: " + printable(reason, Newlines::kept) + "\n");
+        if (!on_event.empty()) {
+            auto output = open_for_writing(run_folder + "/" + hook_log_name, OpenMode::append);
+            EventHook{on_event, fs::absolute(run_folder).string(), std::move(output), {}}.fail(line);
+        }
     } catch (...) {
         // The rank is about to exit. It has already printed its error on stderr.
     }

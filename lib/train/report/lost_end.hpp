@@ -27,6 +27,11 @@ bool is_a_job_in(const std::string& run_folder);
 ///
 /// Does nothing if rank 0 still holds the lock of the directory, or has written the end. Call on another
 /// rank, just before it exits.
-void report_for_first_rank(const std::string& run_folder, int exit_code, std::string_view reason) noexcept;
+///
+/// \param on_event  run.on_event, which then gets the event `failure`
+void report_for_first_rank(const std::string& run_folder,
+                           int exit_code,
+                           std::string_view reason,
+                           const std::string& on_event) noexcept;
 
 }  // namespace ziggurat::train

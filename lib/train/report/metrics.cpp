@@ -226,13 +226,18 @@ void Metrics::end(const RunEnd& facts) {
     line_.field("weights_hash", fmt::format("{:016x}", facts.weights_hash));
     sent(facts.sent_bytes, facts.planned_bytes, {});
     moved(facts.link_bytes, facts.planned_link_bytes, {});
-    write();
+    write(facts.exit_code);
     is_open_ = false;
 }
 
 void Metrics::lost_end(const LostEnd& end) {
-    write_all(file_.get(),
-              text_of(EndLine{.event = "crash", .time = end.time, .step = end.step, .reason = end.reason}));
+    constexpr const char* event = "crash";
+    const auto line =
+        text_of(EndLine{.event = event, .time = end.time, .step = end.step, .reason = end.reason});
+    write_all(file_.get(), line);
+    if (hook_ != nullptr) {
+        hook_->add(event, line);
+    }
 }
 
 void Metrics::warning(std::string_view text) {
@@ -246,11 +251,16 @@ bool Metrics::break_down(std::string_view reason, int exit_code) noexcept {
     if (!is_open_.exchange(false)) {
         return false;
     }
-    return write_all(file_.get(), text_of(EndLine{.time = calendar_seconds(),
-                                                  .step = step_,
-                                                  .tokens = tokens_,
-                                                  .exit_code = exit_code,
-                                                  .reason = reason})) == 0;
+    const auto line = text_of(EndLine{.time = calendar_seconds(),
+                                      .step = step_,
+                                      .tokens = tokens_,
+                                      .exit_code = exit_code,
+                                      .reason = reason});
+    const bool is_written = write_all(file_.get(), line) == 0;
+    if (hook_ != nullptr) {
+        hook_->fail(line);
+    }
+    return is_written;
 }
 
 void Metrics::rewards(const std::optional<RewardMeans>& means) {
@@ -297,13 +307,17 @@ void Metrics::moved(const schedule::BytesByLink& counted,
 }
 
 void Metrics::begin(std::string_view event) {
+    event_ = event;
     line_.begin();
     line_.field("event", event);
     line_.field("time", calendar_seconds());
 }
 
-void Metrics::write() {
+void Metrics::write(int exit_code) {
     const std::string_view text = line_.end();
+    if (hook_ != nullptr) {
+        hook_->add(event_, text, exit_code);
+    }
     if (!is_open_) {
         return;
     }

@@ -16,6 +16,7 @@
 #include "train/account/step_fields.hpp"
 #include "train/account/step_report.hpp"
 #include "train/account/utilisation.hpp"
+#include "train/hook/event_hook.hpp"
 #include "train/report/lost_end.hpp"
 
 namespace ziggurat::train {
@@ -54,6 +55,9 @@ class Metrics {
     using Warn = std::function<void(std::string_view)>;
 
     Metrics(const std::string& path, Warn warn);
+
+    /// Sets the hook that gets the events from now on, also those that cannot be written; may be null.
+    void set_hook(EventHook* hook) noexcept { hook_ = hook; }
 
     /// Writes `start`. Call once, before the first step.
     void start(const RunFacts& facts);
@@ -134,10 +138,13 @@ class Metrics {
     void moved(const schedule::BytesByLink& counted,
                const schedule::BytesByLink& planned,
                const StepFields& kept);
-    void write();
+    /// Writes the line and passes it to the hook. \param exit_code  of the run, for `end`
+    void write(int exit_code = 0);
 
     std::string path_;
     Warn warn_;
+    EventHook* hook_ = nullptr;
+    std::string_view event_ = {};  ///< of the line that is being written
     JsonLine line_;
     FileHandle file_;
     StepFields fields_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -29,6 +30,8 @@ namespace {
 constexpr double launcher_timeouts = 0.4;
 /// Interval between checks that the run directory was not renamed or removed.
 constexpr double seconds_between_looks = 1;
+/// Maximum wait at the end of a run for the command of run.on_event; the second after a signal.
+constexpr double hook_seconds = 60, hook_seconds_after_stop = 5;
 
 }  // namespace
 
@@ -69,6 +72,7 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
     files_.emplace(
         directory_->file("metrics.jsonl"), [this](std::string_view text) { console_.warn(text); },
         spec_.logging.every);
+    open_hook();
     if (lost) {
         files_->metrics.lost_end(*lost);
         print_line(message(Severity::note,
@@ -82,6 +86,21 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
     if (resumed_step) {
         files_->metrics.resume(*resumed_step);
     }
+}
+
+void Reporter::open_hook() {
+    if (spec_.run.on_event.empty()) {
+        return;
+    }
+    auto output = open_for_writing(directory_->file(hook_log_name), OpenMode::append);
+    if (files_->hook) {
+        files_->hook->set_output(std::move(output));
+        return;
+    }
+    const auto path = std::filesystem::absolute(directory_->path()).string();
+    files_->hook.emplace(spec_.run.on_event, path, std::move(output),
+                         [this](const std::string& text) { print_line(message(Severity::note, text)); });
+    files_->metrics.set_hook(&*files_->hook);
 }
 
 void Reporter::write_facts(std::optional<std::int64_t> resumed_step) {
@@ -105,6 +124,7 @@ void Reporter::renew_folder() {
     directory_->reopen();
     write_facts({});
     files_->metrics.reopen();
+    open_hook();
     if (files_->events) {
         files_->events->reopen();
     }
@@ -369,6 +389,9 @@ void Reporter::print_messages(Requests& requests,
     if (!files_) {
         return;
     }
+    if (files_->hook) {
+        files_->hook->advance();
+    }
     now.step_seconds = step_seconds_;
     while (const auto next_message = requests.next_message(now)) {
         auto* liveness = world_.liveness();
@@ -406,7 +429,7 @@ void Reporter::break_down(std::string_view reason, int exit_code, bool is_own_re
     if (files_ && files_->metrics.break_down(reason, exit_code)) {
         console_.keep_last(reason);
     } else if (world_.rank() != 0 && is_own_reason) {
-        report_for_first_rank(spec_.run.dir, exit_code, reason);
+        report_for_first_rank(spec_.run.dir, exit_code, reason, spec_.run.on_event);
     }
 }
 
@@ -415,6 +438,15 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
         return;
     }
     progress_.end();
+    report_end(facts, requests, table);
+    if (files_->hook) {
+        const int level = requests.requested();
+        files_->hook->finish(level > 0 ? hook_seconds_after_stop : hook_seconds,
+                             [&] { return requests.requested() > level; });
+    }
+}
+
+void Reporter::report_end(const RunEnd& facts, const Requests& requests, const std::string& table) {
     const bool is_early = !facts.reason.empty();
     const bool has_all = facts.step >= end_step_ && !facts.lacks_validation;
     const bool is_finished = has_all || is_early;

@@ -17,6 +17,7 @@
 #include "train/console/console.hpp"
 #include "train/control/interval_trigger.hpp"
 #include "train/control/requests.hpp"
+#include "train/hook/event_hook.hpp"
 #include "train/ops/product_record.hpp"
 #include "train/report/event_file.hpp"
 #include "train/report/metrics.hpp"
@@ -143,6 +144,9 @@ class Reporter {
     void end(const RunEnd& facts, const Requests& requests, const std::string& table);
 
   private:
+    /// Opens the hook of run.on_event, or its file of output again.
+    void open_hook();
+    void report_end(const RunEnd& facts, const Requests& requests, const std::string& table);
     /// Prints `warning: text`.
     void warn(const std::string& text);
     void report_glu_products(const model::GluOps& glu);
@@ -161,6 +165,7 @@ class Reporter {
             : metrics{metrics_path, std::move(warn)}, is_line_due{line_every} {}
 
         Metrics metrics;
+        std::optional<EventHook> hook = {};    ///< if the deck sets run.on_event
         std::optional<EventFile> events = {};  ///< if the deck enables it
         std::optional<StepLine> line = {};     ///< from start() on
         IntervalTrigger is_line_due;

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "train/hook/event_hook.hpp"
 #include "train/report/event_file.hpp"
 
 namespace ziggurat::train {
@@ -34,8 +35,9 @@ std::string_view without_draft(std::string_view name) {
 }  // namespace
 
 bool is_run_file(std::string_view name) {
-    constexpr std::array names{"deck.effective.yaml", "env.txt",     "run.log",   "metrics.jsonl", "perf.txt",
-                               "products.json",       "ranks.jsonl", errors_name, events_folder,   done_name};
+    constexpr std::array names{
+        "deck.effective.yaml", "env.txt",     "run.log",   "metrics.jsonl", "perf.txt", "products.json",
+        "ranks.jsonl",         hook_log_name, errors_name, events_folder,   done_name};
     return std::ranges::find(names, name) != names.end() ||
            (name.starts_with("trace.rank") && name.ends_with(".json")) ||
            (name.starts_with("metrics.cut-") && name.ends_with(".jsonl"));

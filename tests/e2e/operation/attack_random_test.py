@@ -85,8 +85,7 @@ class Folder(trainings.ProgramFolder):
         deck, ranks = entry["deck"], entry["ranks"]
         run = deck.replace(".yaml", "")
         words = [deck, "train.steps=3", f"run.dir={run}", *SETTINGS]
-        planned = self.start("check", *words, "--ranks", ranks, "--json")
-        if planned.returncode != ACCEPTED:
+        if self.start("check", *words, "--ranks", ranks).returncode != ACCEPTED:
             return False
         commands = [("train", *words), ("train", run, "train.steps=5"), ("check", run)]
         effective = (self.folder / deck.replace(".yaml", ".effective.yaml")).read_text()
@@ -97,6 +96,9 @@ class Folder(trainings.ProgramFolder):
             expect(done.returncode == 0, f"{self.folder / deck}, auto: {entry['keys']}: {command} on {ranks} ranks ended with "
                                          f"{done.returncode}\n{done.stderr}")
             if command[0] == "train" and command[1] == deck:
+                # The effective deck has the prefetch depth that the run chose with the peak that it measured.
+                planned = self.start("check", f"{run}/deck.effective.yaml", "--ranks", ranks, "--json")
+                expect(planned.returncode == ACCEPTED, f"{self.folder / run}: {planned.stderr}")
                 needed = json.loads(planned.stdout)["memory"]["needed"]["device_B"]
                 rows = (self.folder / run / "ranks.jsonl").read_text().splitlines()
                 reserved = max(json.loads(row)["device_B"] for row in rows)

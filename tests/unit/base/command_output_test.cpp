@@ -1,4 +1,4 @@
-#include "base/command_output.hpp"
+#include "base/process/command_output.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "base/file_handle.hpp"
@@ -73,19 +76,27 @@ TEST(LostEnd, IsToldByAnotherRankUnlessTheFirstHoldsTheFolder) {
         const FileHandle first{::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY)};
         ASSERT_EQ(::flock(first.get(), LOCK_EX | LOCK_NB), 0);
         EXPECT_TRUE(is_a_job_in(folder.path()));
-        report_for_first_rank(folder.path(), 6, "error: rank 1: rank 0 has died");
+        report_for_first_rank(folder.path(), 6, "error: rank 1: rank 0 has died",
+                              "touch " + folder.file("early"));
         EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")), before);
     }
     EXPECT_FALSE(is_a_job_in(folder.path()));
 
-    report_for_first_rank(folder.path(), 6, "error: rank 1: rank 0 has died");
-    report_for_first_rank(folder.path(), 6, "error: rank 2: rank 0 has died");
+    report_for_first_rank(folder.path(), 6, "error: rank 1: rank 0 has died", "touch " + folder.file("told"));
+    report_for_first_rank(folder.path(), 6, "error: rank 2: rank 0 has died",
+                          "touch " + folder.file("again"));
 
     EXPECT_FALSE(find_lost_end(folder.path()));
     const auto after = test::contents_of(folder.file("metrics.jsonl"));
     EXPECT_NE(after.find("\"event\":\"crash\""), std::string::npos) << after;
     EXPECT_EQ(after.find("rank 2"), std::string::npos) << "the first to tell is enough: " << after;
     EXPECT_EQ(test::contents_of(folder.file("run.log")), "ziggurat: error: rank 1: rank 0 has died\n");
+    for (int i = 0; i < 12'000 && !std::filesystem::exists(folder.file("told")); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+    EXPECT_TRUE(std::filesystem::exists(folder.file("told"))) << "the command of run.on_event";
+    EXPECT_FALSE(std::filesystem::exists(folder.file("early")));
+    EXPECT_FALSE(std::filesystem::exists(folder.file("again")));
 }
 
 }  // namespace

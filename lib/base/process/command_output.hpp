@@ -11,8 +11,6 @@ namespace ziggurat {
 ///
 /// Returns nullopt if the command does not exist, fails, or runs longer than `timeout_seconds`; in the last
 /// case it is killed.
-///
-/// Uses posix_spawn instead of fork, because network libraries of MPI do not survive a fork.
 std::optional<std::string> command_output(const std::vector<std::string>& command, double timeout_seconds);
 
 }  // namespace ziggurat

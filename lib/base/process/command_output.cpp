@@ -1,20 +1,16 @@
-#include "base/command_output.hpp"
+#include "base/process/command_output.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <memory>
 
 #include "base/clock.hpp"
-
-extern char** environ;
+#include "base/process/start_process.hpp"
 
 namespace ziggurat {
 namespace {
@@ -44,28 +40,6 @@ bool read_all(int file, std::int64_t end_ns, std::string& into) {
     return true;
 }
 
-/// Starts the command with `output` as its standard output. Returns its process id, or -1.
-pid_t start(const std::vector<std::string>& command, int output) {
-    std::vector<char*> arguments;
-    for (const std::string& argument : command) {
-        arguments.push_back(const_cast<char*>(argument.c_str()));
-    }
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    pid_t process = -1;
-    const int failure =
-        ::posix_spawnp(&process, arguments.front(), &files, &attributes, arguments.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return failure == 0 ? process : -1;
-}
-
 }  // namespace
 
 std::optional<std::string> command_output(const std::vector<std::string>& command, double timeout_seconds) {
@@ -74,7 +48,7 @@ std::optional<std::string> command_output(const std::vector<std::string>& comman
         return std::nullopt;
     }
     const std::int64_t end_ns = monotonic_ns() + static_cast<std::int64_t>(timeout_seconds * 1e9);
-    const pid_t process = start(command, ends[1]);
+    const pid_t process = start_process({.command = command, .output = ends[1]});
     ::close(ends[1]);
     std::string text;
     const bool is_read = process > 0 && read_all(ends[0], end_ns, text);
@@ -85,9 +59,7 @@ std::optional<std::string> command_output(const std::vector<std::string>& comman
     if (!is_read) {
         ::kill(process, SIGKILL);
     }
-    int status = 0;
-    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {}
-    const bool is_well = is_read && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    const bool is_well = wait_for_process(process) == 0 && is_read;
     return is_well ? std::optional{text} : std::nullopt;
 }
 
