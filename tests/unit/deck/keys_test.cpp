@@ -79,6 +79,7 @@ std::map<std::string, Case> cases() {
         {"run.resume", set_to("run.resume", "never")},
         {"run.time_limit", set_to("run.time_limit", "2h")},
         {"run.trace", set_to("run.trace", "true")},
+        {"run.on_event", set_to("run.on_event", "cat")},
         {"run.hang_timeout", set_to("run.hang_timeout", "5min")},
         {"run.accept_data_change", set_to("run.accept_data_change", "true")},
         {"model.preset", set_to("model.preset", "pythia-70m")},
