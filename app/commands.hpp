@@ -9,6 +9,7 @@
 #include "app/model/model_options.hpp"
 #include "app/runs/plot_options.hpp"
 #include "app/start/train_options.hpp"
+#include "app/sweep/sweep_options.hpp"
 
 namespace ziggurat::app {
 
@@ -18,6 +19,7 @@ using AllCommands = CommandList<
     Command<train_row, train>,
     Command<plan_row, plan>,
     Command<slurm_row, slurm>,
+    Command<sweep_row, sweep>,
     Command<inspect_row, inspect>,
     Command<sample_row, sample>,
     Command<eval_row, eval>,
