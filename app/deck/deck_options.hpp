@@ -60,7 +60,8 @@ struct SlurmOptions : Options, JobDeck {
     std::string account;    ///< empty: the user's default
     std::string partition;  ///< empty: the cluster's default
     std::string job_name;   ///< empty: name of the run
-    std::string machine;    ///< name or file; empty: this machine
+    std::string sweep;  ///< folder of the runs of a job array, one per combination of values; empty: one run
+    std::string machine;  ///< name or file; empty: this machine
 };
 
 CommandRowOf<CheckOptions> check_row();

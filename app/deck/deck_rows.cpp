@@ -360,11 +360,18 @@ CommandRowOf<SlurmOptions> slurm_row() {
                                 "name of the job (default: run.name)"),
                     whole("--gpus-per-node", "N", &SlurmOptions::gpus_per_node, 1, max_ranks,
                           "GPUs per node (default: one per rank if the deck computes on GPUs)"),
+                    text_option(
+                        "--sweep", "FOLDER", &SlurmOptions::sweep, "a path",
+                        "a job array: one run in FOLDER for each combination of values with commas, as "
+                        "in ziggurat sweep"),
                     machine_row(&SlurmOptions::machine)},
         .examples = {{"ziggurat slurm decks/systems/zero-offload-13b.yaml --machine v100-32gb",
                       "for a node described by a machine file; save the output and submit it with sbatch"},
                      {"ziggurat slurm decks/quickstart.yaml --ntasks-per-node 2 --time 2:00:00",
                       "two ranks, starts of two hours; can be piped into sbatch"},
+                     {"ziggurat slurm decks/quickstart.yaml optimizer.lr=1e-4,3e-4 --sweep runs/rates "
+                      "--ntasks-per-node 2",
+                      "a job array of two runs; ziggurat sweep runs/rates --table compares them"},
                      {"ziggurat slurm decks/sharded.yaml --nodes 2 --ntasks-per-node 4 --account physics "
                       "train.steps=500",
                       "with an account and one value changed"}},

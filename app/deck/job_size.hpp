@@ -16,7 +16,8 @@ inline constexpr int max_ranks = 1'000'000;
 
 /// Chooses the ranks per node if they are not given.
 ///
-/// They are `all`, or fewer if only that fits the deck's degrees.
+/// They are `all`, or fewer if only that fits the deck's degrees; then prints a warning with values that use
+/// all.
 ///
 /// \param all      ranks that a node is made for; 0 = unknown, then the degrees decide
 /// \param options  options of the job, without its size

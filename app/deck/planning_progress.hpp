@@ -3,11 +3,14 @@
 
 #include <cstdint>
 
+#include "app/start/token_sources.hpp"
 #include "base/progress.hpp"
+#include "deck/load_options.hpp"
 #include "plan/layouts/choose_layout.hpp"
 #include "plan/search/choose_accumulation.hpp"
 #include "plan/search/choose_depths.hpp"
 #include "plan/search/choose_leases.hpp"
+#include "plan/search/choose_tensor_overlap.hpp"
 #include "plan/search/fastest_homes.hpp"
 #include "plan/watch.hpp"
 
@@ -65,6 +68,18 @@ inline auto choose_depths_with_progress(Progress& progress) {
     return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::AutoDepths open) {
         return plan::choose_depths(run, machine, open, PlanningProgress{progress}.watch());
     };
+}
+
+/// Sets what a job that trains reads and chooses, as `train` does. `progress` must outlive `load`.
+inline void read_and_choose_as_train(deck::LoadOptions& load, Progress& progress) {
+    load.read_source = read_source;
+    load.find_train_validation_overlap = find_train_validation_overlap;
+    load.choose_layout = choose_layout_with_progress(progress);
+    load.choose_homes = choose_homes_with_progress(progress);
+    load.choose_depths = choose_depths_with_progress(progress);
+    load.choose_leases = choose_leases_with_progress(progress);
+    load.choose_accumulation = choose_accumulation_with_progress(progress);
+    load.choose_tensor_overlap = plan::choose_tensor_overlap;
 }
 
 }  // namespace ziggurat::app

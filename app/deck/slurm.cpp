@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/deck/deck_options.hpp"
 #include "app/deck/job_size.hpp"
 #include "app/deck/planning_progress.hpp"
 #include "app/output/output_style.hpp"
-#include "app/start/token_sources.hpp"
 #include "app/start/tokenizers.hpp"
+#include "app/sweep/sweep_grid.hpp"
+#include "app/sweep/sweep_record.hpp"
 #include "app/train_sbatch.hpp"
 #include "base/error.hpp"
 #include "base/round_up.hpp"
@@ -20,7 +23,6 @@
 #include "deck/machine/machine.hpp"
 #include "deck/slurm/batch_script.hpp"
 #include "plan/report/memory_report.hpp"
-#include "plan/search/choose_tensor_overlap.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -85,6 +87,52 @@ deck::BatchJob job_of(const SlurmOptions& options,
             .gpus_per_node = is_on_gpus ? std::min(tasks, known_gpus(options, load).value_or(tasks)) : 0};
 }
 
+/// Returns the sweep of a job array, with an absolute folder.
+Sweep sweep_of(const SlurmOptions& options) {
+    const auto folder = std::filesystem::absolute(options.sweep).lexically_normal().string();
+    return begin_sweep(options.deck, options.overrides, folder);
+}
+
+/// Returns the overrides of each run of the job.
+std::vector<std::vector<std::string>> overrides_of_runs(const SlurmOptions& options) {
+    if (options.sweep.empty()) {
+        return {options.overrides};
+    }
+    const auto sweep = sweep_of(options);
+    const auto grid = sweep_grid(options.overrides);
+    std::vector<std::vector<std::string>> made;
+    for (const auto& run : grid.runs) {
+        made.push_back(words_of_run(sweep, grid, run));
+    }
+    return made;
+}
+
+/// Loads the deck of a run and plans its memory. Prints problems and sets `exit_code` if there are any.
+deck::LoadedDeck checked(const SlurmOptions& options,
+                         const std::vector<std::string>& overrides,
+                         const deck::LoadOptions& load,
+                         Progress& progress,
+                         int& exit_code) {
+    auto loaded = deck::load(options.deck, overrides, load);
+    if (loaded.ok()) {
+        expect_to_go_on(loaded);
+    }
+    if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
+        std::fputs(loaded.found.print().c_str(), stderr);
+    }
+    if (!loaded.ok()) {
+        exit_code = loaded.found.exit_code();
+        return loaded;
+    }
+    const auto memory =
+        plan::memory_report(loaded.run, loaded.machine, {}, PlanningProgress{progress}.watch());
+    if (!memory.fits) {
+        std::fputs(memory.table.c_str(), stderr);
+        exit_code = does_not_fit;
+    }
+    return loaded;
+}
+
 }  // namespace
 
 int slurm(const SlurmOptions& options) {
@@ -100,33 +148,28 @@ int slurm(const SlurmOptions& options) {
             return found.exit_code();
         }
     }
-    load = of_job(options, load, tasks_of_a_node(options, load));
-    load.read_source = read_source;
-    load.find_train_validation_overlap = find_train_validation_overlap;
-    load.choose_layout = choose_layout_with_progress(progress);
-    load.choose_homes = choose_homes_with_progress(progress);
-    load.choose_depths = choose_depths_with_progress(progress);
-    load.choose_leases = choose_leases_with_progress(progress);
-    load.choose_accumulation = choose_accumulation_with_progress(progress);
-    load.choose_tensor_overlap = plan::choose_tensor_overlap;
-    auto loaded = deck::load(options.deck, options.overrides, load);
-    if (loaded.ok()) {
-        expect_to_go_on(loaded);
+    const auto runs = overrides_of_runs(options);
+    auto first = options;
+    first.overrides = runs.front();
+    load = of_job(first, load, tasks_of_a_node(first, load));
+    read_and_choose_as_train(load, progress);
+    std::optional<deck::BatchJob> job;
+    for (const auto& overrides : runs) {
+        int exit_code = 0;
+        const auto loaded = checked(options, overrides, load, progress, exit_code);
+        if (exit_code != 0) {
+            return exit_code;
+        }
+        job = job ? job : job_of(first, loaded, load);
     }
-    if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
-        std::fputs(loaded.found.print().c_str(), stderr);
+    if (!options.sweep.empty()) {
+        const auto sweep = sweep_of(options);
+        job->array = runs;
+        job->name =
+            options.job_name.empty() ? std::filesystem::path{sweep.folder}.filename().string() : job->name;
+        write_sweep(sweep);
     }
-    if (!loaded.ok()) {
-        return loaded.found.exit_code();
-    }
-    const auto job = job_of(options, loaded, load);
-    const auto memory =
-        plan::memory_report(loaded.run, loaded.machine, {}, PlanningProgress{progress}.watch());
-    if (!memory.fits) {
-        std::fputs(memory.table.c_str(), stderr);
-        return does_not_fit;
-    }
-    std::fputs(deck::batch_script(train_sbatch, job).c_str(), stdout);
+    std::fputs(deck::batch_script(train_sbatch, *job).c_str(), stdout);
     return 0;
 }
 

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,11 +12,11 @@
 #include "app/output/atomic_file.hpp"
 #include "app/output/output_style.hpp"
 #include "app/runs/plotted_runs.hpp"
-#include "app/start/token_sources.hpp"
 #include "app/start/tokenizers.hpp"
 #include "app/sweep/launched_run.hpp"
 #include "app/sweep/sweep_grid.hpp"
 #include "app/sweep/sweep_options.hpp"
+#include "app/sweep/sweep_record.hpp"
 #include "app/sweep/sweep_table.hpp"
 #include "base/error.hpp"
 #include "base/text/message.hpp"
@@ -27,27 +26,12 @@
 #include "deck/load.hpp"
 #include "deck/slurm/batch_script.hpp"
 #include "plan/report/memory_report.hpp"
-#include "plan/search/choose_tensor_overlap.hpp"
 #include "plot/svg/svg.hpp"
-#include "storage/directory.hpp"
 
 namespace ziggurat::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* record_name = "sweep.json";
-constexpr std::int64_t max_record_bytes = 1 << 20;
-
-/// A sweep as its folder records it.
-struct Sweep {
-    std::string deck;
-    std::vector<std::string> words;
-    std::optional<int> ranks;
-    std::string launch;
-    std::string folder;
-    std::string started_in;  ///< folder to which relative paths refer
-};
 
 /// How a run is started.
 struct Launch {
@@ -55,60 +39,10 @@ struct Launch {
     SweepRun run;
 };
 
-bool is_sweep_folder(const std::string& path) {
-    std::error_code unreadable;
-    return fs::is_regular_file(fs::path{path} / record_name, unreadable);
-}
-
-Sweep recorded(const std::string& folder) {
-    const auto path = (fs::path{folder} / record_name).string();
-    const auto text = storage::read_small_file(path, max_record_bytes);
-    const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
-    try {
-        Sweep sweep{.deck = json.at("deck"),
-                    .words = json.at("words"),
-                    .ranks = {},
-                    .launch = json.at("launch"),
-                    .folder = fs::absolute(folder).lexically_normal().string(),
-                    .started_in = json.at("started_in")};
-        if (!json.at("ranks").is_null()) {
-            sweep.ranks = json.at("ranks").get<int>();
-        }
-        return sweep;
-    } catch (const nlohmann::json::exception&) {
-        throw Error{ErrorKind::deck,
-                    fmt::format("'{}' is not the record of a sweep. Start the sweep with its deck "
-                                "and values again.",
-                                printable(path))};
-    }
-}
-
-void record(const Sweep& sweep) {
-    nlohmann::ordered_json json{{"deck", sweep.deck},
-                                {"words", sweep.words},
-                                {"ranks", nullptr},
-                                {"launch", sweep.launch},
-                                {"started_in", sweep.started_in}};
-    if (sweep.ranks) {
-        json["ranks"] = *sweep.ranks;
-    }
-    std::error_code failed;
-    fs::create_directories(sweep.folder, failed);
-    write_file_atomically((fs::path{sweep.folder} / record_name).string(), json.dump(2) + "\n",
-                          "Name a folder that can be written: --folder FOLDER.");
-}
-
 deck::LoadOptions load_options(Progress& progress) {
     deck::LoadOptions load{
         .has_nccl = comm::has_nccl, .needs_data = true, .read_tokenizer = read_tokenizer_once()};
-    load.read_source = read_source;
-    load.find_train_validation_overlap = find_train_validation_overlap;
-    load.choose_layout = choose_layout_with_progress(progress);
-    load.choose_homes = choose_homes_with_progress(progress);
-    load.choose_depths = choose_depths_with_progress(progress);
-    load.choose_leases = choose_leases_with_progress(progress);
-    load.choose_accumulation = choose_accumulation_with_progress(progress);
-    load.choose_tensor_overlap = plan::choose_tensor_overlap;
+    read_and_choose_as_train(load, progress);
     return load;
 }
 
@@ -152,11 +86,8 @@ std::string command_of(const Sweep& sweep, const SweepGrid& grid, const SweepRun
         command = fmt::format("mpirun -n {}", ranks);
     }
     command = "exec " + command;
-    auto words = grid.overrides_of(run);
+    auto words = words_of_run(sweep, grid, run);
     words.insert(words.begin(), {deck::this_program(), "train", sweep.deck});
-    words.push_back("run.dir=" + (fs::path{sweep.folder} / run.name).string());
-    words.push_back("run.name=" + run.name);
-    words.push_back("run.resume=auto");  // whatever the deck says: a finished run must not train again
     for (const auto& word : words) {
         command += " " + deck::shell_word(word);
     }
@@ -210,20 +141,6 @@ int train_runs(const Sweep& sweep, const std::vector<Launch>& launches) {
     return exit_code;
 }
 
-Sweep started(const SweepOptions& options) {
-    auto deck = deck::file_or_shipped(options.deck);
-    std::error_code unreadable;
-    if (fs::exists(deck, unreadable)) {
-        deck = fs::absolute(deck).lexically_normal().string();
-    }
-    return {.deck = deck,
-            .words = options.overrides,
-            .ranks = options.ranks,
-            .launch = options.launch,
-            .folder = options.folder,
-            .started_in = fs::current_path().string()};
-}
-
 /// Goes to the folder in which the sweep was started, because its deck has paths relative to it.
 void enter(const std::string& folder) {
     std::error_code failed;
@@ -251,12 +168,13 @@ int sweep(const SweepOptions& options) {
                                 "folder that has its sweep.json.",
                                 printable(options.deck))};
     }
-    auto sweep = continues ? recorded(options.deck) : started(options);
+    auto sweep =
+        continues ? read_sweep(options.deck) : begin_sweep(options.deck, options.overrides, options.folder);
     if (continues) {
         enter(sweep.started_in);
-        sweep.ranks = options.ranks ? options.ranks : sweep.ranks;
-        sweep.launch = options.launch.empty() ? sweep.launch : options.launch;
     }
+    sweep.ranks = options.ranks ? options.ranks : sweep.ranks;
+    sweep.launch = options.launch.empty() ? sweep.launch : options.launch;
     const auto grid = sweep_grid(sweep.words);
     if (options.table) {
         std::fputs(sweep_table(grid, read_swept_runs(grid, sweep.folder)).c_str(), stdout);
@@ -268,7 +186,7 @@ int sweep(const SweepOptions& options) {
         return exit_code;
     }
     sweep.folder = fs::absolute(sweep.folder).lexically_normal().string();
-    record(sweep);
+    write_sweep(sweep);
     std::vector<Launch> launches;
     for (std::size_t i = 0; i < grid.runs.size(); ++i) {
         launches.push_back({command_of(sweep, grid, grid.runs[i], ranks[i]), grid.runs[i]});

@@ -70,7 +70,31 @@ std::string options_besides(const BatchJob& job) {
     if (job.gpus_per_node > 0) {
         add("gpus-per-node", std::to_string(job.gpus_per_node));
     }
+    if (!job.array.empty()) {
+        add("array", fmt::format("0-{}", job.array.size() - 1));
+    }
     return lines;
+}
+
+std::string set_line(const BatchJob& job, const std::vector<std::string>& overrides) {
+    std::string words = shell_word(job.deck);
+    for (const auto& word : overrides) {
+        words += " " + shell_word(word);
+    }
+    return fmt::format("set -- {} \"$@\"", words);
+}
+
+/// Returns the lines that set the words of the training.
+std::string set_lines(const BatchJob& job) {
+    if (job.array.empty()) {
+        return set_line(job, job.overrides);
+    }
+    std::string lines = "case ${SLURM_ARRAY_TASK_ID:-} in\n";
+    for (std::size_t task = 0; task < job.array.size(); ++task) {
+        lines += fmt::format("  {}) {} ;;\n", task, set_line(job, job.array[task]));
+    }
+    return lines +
+           "  *) echo \"train.sbatch: this is a job array: submit it with sbatch\" && exit 2 ;;\nesac";
 }
 
 }  // namespace
@@ -125,10 +149,6 @@ std::string sbatch_value(std::string_view text) {
 std::string batch_script(std::string_view shipped, const BatchJob& job) {
     const auto seconds = slurm_seconds(job.time);
     ZG_EXPECTS(seconds && job.nodes > 0 && job.tasks_per_node > 0);
-    std::string keywords = shell_word(job.deck);
-    for (const auto& keyword : job.overrides) {
-        keywords += " " + shell_word(keyword);
-    }
     std::string script{shipped};
     fill_in(script, "#   sbatch ",
             "#   sbatch FILE [key=value...]     this file, which 'ziggurat slurm' has written");
@@ -140,7 +160,7 @@ std::string batch_script(std::string_view shipped, const BatchJob& job) {
     fill_in(script,
             "#SBATCH --signal=", fmt::format("#SBATCH --signal=B:USR1@{}", warning_seconds(*seconds)));
     fill_in(script, "program_here=", "program_here=" + shell_word(job.program));
-    fill_in(script, "set -- ", fmt::format("set -- {} \"$@\"", keywords));
+    fill_in(script, "set -- ", set_lines(job));
     return script;
 }
 

@@ -105,6 +105,23 @@ def a_stopped_sweep_goes_on(chosen):
     say("a stopped sweep went on")
 
 
+def tasks_of_a_job_array_are_its_runs(chosen):
+    place = Place(chosen, "array")
+    script, _ = place.call("slurm", place.deck, *SETTINGS, "run.seed=1,2", "--sweep", "swept", "--ntasks-per-node", "2")
+    (place.folder / "array.sbatch").write_text(script)
+    environment = dict(os.environ, SLURM_JOB_ID="7", SLURM_NTASKS="2", SLURM_JOB_NAME="swept", OMP_NUM_THREADS="1",
+                       ZIGGURAT_LAUNCH=" ".join(place.mpiexec) + " -n 2", OMPI_ALLOW_RUN_AS_ROOT="1",
+                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    for task, code in (("1", 0), ("0", 0), (None, 2)):
+        of_task = environment | {"SLURM_ARRAY_TASK_ID": task} if task else environment
+        done = subprocess.run(["bash", "array.sbatch"], cwd=place.folder, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=trainings.PATIENCE_S, env=of_task)
+        expect(done.returncode == code, f"task {task}: {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    shown, _ = place.call("sweep", "swept", "--table")
+    expect(len(re.findall(f" {STEPS} .* finished$", shown, re.M)) == 2, shown)
+    say("tasks of a job array are the runs of a sweep")
+
+
 def mistakes_start_nothing(chosen):
     place = Place(chosen, "mistakes")
     for words, reason in ((["optimizer.lr=1e-4,hello"], r"optimizer\.lr = 'hello'"), (["optimizer.lr=1e-4"], "with commas"),
@@ -120,4 +137,5 @@ def mistakes_start_nothing(chosen):
 
 
 if __name__ == "__main__":
-    run_script(__doc__, a_killed_run_goes_on, a_stopped_sweep_goes_on, mistakes_start_nothing)
+    run_script(__doc__, a_killed_run_goes_on, a_stopped_sweep_goes_on, tasks_of_a_job_array_are_its_runs,
+               mistakes_start_nothing)

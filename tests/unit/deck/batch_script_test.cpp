@@ -114,5 +114,16 @@ TEST(BatchScript, WarnsAShortJobLater) {
     EXPECT_EQ(warning_seconds(1), 1);
 }
 
+TEST(BatchScript, HasTheWordsOfEachTaskOfAnArray) {
+    const auto script = batch_script(
+        shipped(),
+        {.program = "p", .deck = "a.yaml", .array = {{"run.seed=1"}, {"run.name=a b"}}, .name = "n"});
+    EXPECT_EQ(lines(script, "#SBATCH --array"), "#SBATCH --array=0-1\n");
+    EXPECT_NE(script.find("\ncase ${SLURM_ARRAY_TASK_ID:-} in\n  0) set -- a.yaml run.seed=1 \"$@\" ;;\n"
+                          "  1) set -- a.yaml 'run.name=a b' \"$@\" ;;\n"),
+              std::string::npos)
+        << script;
+}
+
 }  // namespace
 }  // namespace ziggurat::deck
