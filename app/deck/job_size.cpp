@@ -19,8 +19,7 @@
 namespace ziggurat::app {
 namespace {
 
-/// Maximum number of sizes of a job, besides the smallest, that are tried for a deck that cannot use all
-/// ranks.
+/// Maximum number of sizes that are tried for a job that cannot use all ranks, besides the smallest.
 constexpr int max_tries = 16;
 
 /// Returns `options` for reading the degrees only: no automatic choices, and no data is read.
@@ -47,7 +46,9 @@ int ranks_of_a_node(const deck::LoadOptions& options) {
     return options.machine ? options.machine->ranks_per_node : device::discover().count;
 }
 
-/// Returns overrides with which the deck uses all ranks of `load`; empty if a larger batch is not enough.
+/// Returns overrides with which the deck uses all ranks of `load`.
+///
+/// Empty if a larger batch is not enough.
 std::string overrides_for_all(const JobDeck& job, const spec::RunSpec& fewer, const deck::LoadOptions& load) {
     const auto works = [&](const std::vector<std::string>& more) {
         auto overrides = job.overrides;

@@ -10,13 +10,36 @@
 #include "app/start/run_folder.hpp"
 #include "app/start/token_sources.hpp"
 #include "app/start/tokenizers.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "storage/directory_probe.hpp"
+#include "train/resume/lost_checkpoints.hpp"
 
 namespace ziggurat::app {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Returns an error if `folder` is that of a run whose checkpoints cannot be reached or are missing.
+doctor::Diagnoses examine_checkpoints(const FolderToExamine& folder) {
+    constexpr const char* check = "checkpoints";
+    if (folder.use == doctor::FolderUse::nvme) {
+        return {};
+    }
+    if (const auto target = train::dangling_checkpoints(folder.path); !target.empty()) {
+        return {doctor::error(
+            check, fmt::format("'{}/ckpt' is a link to '{}', which is not there", folder.path, target),
+            "Mount its disk, or correct or remove the link.")};
+    }
+    const bool has_any = !checkpoint::list_complete((fs::path{folder.path} / "ckpt").string()).empty();
+    if (const auto evidence = has_any ? std::string{} : train::evidence_of_saves(folder.path);
+        !evidence.empty()) {
+        return {doctor::error(check,
+                              fmt::format("the checkpoints of '{}' are missing ({})", folder.path, evidence),
+                              "Mount their disk, or restore them. run.resume=never starts from scratch.")};
+    }
+    return {};
+}
 
 doctor::Diagnoses examine(const FolderToExamine& folder) {
     std::error_code problem;
@@ -155,6 +178,7 @@ doctor::Diagnoses examine_folders(const std::vector<FolderToExamine>& folders) {
     doctor::Diagnoses all;
     for (const auto& folder : folders) {
         doctor::append(all, examine(folder));
+        doctor::append(all, examine_checkpoints(folder));
     }
     return all;
 }

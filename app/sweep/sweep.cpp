@@ -33,7 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How a run is started.
+/// Shell command of a run.
 struct Launch {
     std::string command;
     SweepRun run;
@@ -164,7 +164,7 @@ int sweep(const SweepOptions& options) {
     }
     if (options.table && !continues) {
         throw Error{ErrorKind::deck,
-                    fmt::format("--table needs the folder of a sweep, and '{}' is none. Name the "
+                    fmt::format("'{}' is not the folder of a sweep, which --table reads. Name the "
                                 "folder that has its sweep.json.",
                                 printable(options.deck))};
     }

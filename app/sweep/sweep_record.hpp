@@ -36,7 +36,7 @@ void write_sweep(const Sweep& sweep);
 
 /// Returns the overrides of a run, with its folder and its name.
 ///
-/// A finished run must not train again, so run.resume is auto whatever the deck says.
+/// run.resume is auto even if the deck has another value: a finished run must not train again.
 std::vector<std::string> words_of_run(const Sweep& sweep, const SweepGrid& grid, const SweepRun& run);
 
 }  // namespace ziggurat::app

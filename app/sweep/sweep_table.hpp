@@ -20,7 +20,7 @@ struct SweptRun {
 /// Reads the metrics of the runs in the folder of a sweep.
 std::vector<SweptRun> read_swept_runs(const SweepGrid& grid, const std::string& folder);
 
-/// Formats the runs, the best first: by the best validation loss, or by the last loss if a run has none.
+/// Formats the runs in the order of their best validation losses, or of their last losses without any.
 ///
 /// The columns are the values, the losses, the steps, the speed and the state.
 std::string sweep_table(const SweepGrid& grid, const std::vector<SweptRun>& runs);

@@ -15,7 +15,7 @@ struct BatchJob {
     std::string program;
     std::string deck;                         ///< relative to the folder in which the job is submitted
     std::vector<std::string> overrides = {};  ///< `path.to.key=value`
-    /// Overrides of each task of a job array; empty: the job is no array.
+    /// Overrides of each task of a job array; empty: the job is not an array.
     std::vector<std::vector<std::string>> array = {};
     std::string name;
     int nodes = 1;

@@ -9,6 +9,7 @@
 #include "checkpoint/catalogue/read_choice.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
+#include "train/resume/lost_checkpoints.hpp"
 #include "train/save/checkpointer.hpp"
 
 namespace ziggurat::train {
@@ -27,33 +28,10 @@ fs::path resolved(const fs::path& path) {
     return error ? path : absolute;
 }
 
-/// Returns the evidence that `root` has had checkpoints; empty if there is no evidence.
-std::string evidence_of_checkpoints(const std::string& root) {
-    try {
-        if (const auto latest = checkpoint::read_latest(root)) {
-            return fmt::format("LATEST names {}", latest->name);
-        }
-    } catch (const Error&) {
-        return "LATEST exists but is corrupt";
-    }
-    std::error_code error;
-    const bool is_done = fs::exists(root, error) && fs::exists(fs::path{root}.parent_path() / "DONE", error);
-    return is_done ? "DONE marks the run as finished" : "";
-}
-
-/// Throws if the run has lost all its checkpoints: it must not silently start again from scratch.
-void expect_never_any(const std::string& root) {
-    if (const auto evidence = evidence_of_checkpoints(root); !evidence.empty()) {
-        throw Error{ErrorKind::checkpoint,
-                    fmt::format("the checkpoints of '{}' are missing ({}, but no checkpoint exists). Restore "
-                                "them, start from scratch with run.resume=never, or set another run.dir.",
-                                root, evidence)};
-    }
-}
-
 }  // namespace
 
 ResumeChoice::ResumeChoice(const spec::RunSpec& spec) {
+    expect_reachable_checkpoints(spec.run.dir);
     const auto root = checkpoint_root(spec);
     switch (spec.run.resume) {
         case spec::Resume::never:
@@ -98,7 +76,7 @@ void ResumeChoice::choose_newest(const std::string& root, bool is_needed) {
                                 "or start from scratch in another run.dir.{}",
                                 root, listed_notes())};
     }
-    expect_never_any(root);
+    expect_never_saved(fs::path{root}.parent_path().string());
     if (is_needed) {
         throw Error{ErrorKind::checkpoint,
                     fmt::format("there is no checkpoint in '{}' (run.resume needs one). Check run.dir, or "
@@ -139,7 +117,7 @@ void ResumeChoice::choose_named(const spec::RunSpec& spec, const std::string& ro
         is_instead_of_named_ = resolved(named) != resolved(spec.run.dir);
         return;
     }
-    expect_never_any(root);
+    expect_never_saved(spec.run.dir);
     is_own_ = false;
     std::error_code error;
     if (fs::exists(named / "COMPLETE", error)) {

@@ -14,11 +14,12 @@ namespace ziggurat::train {
 
 /// Checkpoints that run.resume allows, one after another, the best one first.
 ///
-/// LATEST or DONE show that a run has had checkpoints. If such a run has lost all of them, it starts from
-/// scratch only with run.resume=never. Collective: local; only rank 0 has an object
+/// A run that has lost all its checkpoints (lost_checkpoints.hpp) starts from scratch only with
+/// run.resume=never. Collective: local; only rank 0 has an object
 class ResumeChoice {
   public:
-    /// Errors: Error{checkpoint} if one is needed, or existed before, and no checkpoint verifies;
+    /// Errors: Error{resource} if the folder of checkpoints is missing, or is a link to a missing one;
+    /// Error{checkpoint} if one is needed, or existed before, and no checkpoint verifies;
     /// Error{deck} if resuming from an older checkpoint would mix two trainings in one folder
     explicit ResumeChoice(const spec::RunSpec& spec);
 

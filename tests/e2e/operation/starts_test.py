@@ -14,7 +14,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from trainings import PATIENCE_S, Place, checkpoint, complete_steps, events, expect, run_script, say, step_numbers
 
-DECK, CHECKPOINT = 2, 4
+DECK, RESOURCE, CHECKPOINT = 2, 3, 4
 SAVES = ["checkpoint.every=2 steps", "checkpoint.keep=9", "schedule.warmup=0 steps"]
 
 
@@ -94,7 +94,10 @@ def all_gone(chosen):
     both("LATEST alone is left", place, "gone", "train.steps=4", code=CHECKPOINT,
          says=["LATEST names step-000000004, but no checkpoint exists", "run.resume=never"])
     (gone / "ckpt" / "LATEST").unlink()
-    both("DONE alone is left", place, "gone", "train.steps=4", code=CHECKPOINT, says=["DONE marks the run as finished", "run.resume=never"])
+    both("metrics are left", place, "gone", "train.steps=4", code=RESOURCE, says=["metrics.jsonl records them", "run.resume=never"])
+    (gone / "metrics.jsonl").unlink()
+    both("DONE alone is left", place, "gone", "train.steps=4", code=RESOURCE,
+         says=["DONE shows that the run has ended, and its deck saves", "run.resume=never"])
     both("which never begins afresh", place, "gone", "train.steps=4", "run.resume=never")
     expect(complete_steps(gone) == [2, 4] and (gone / "#DONE.1#").exists(), "as said, and the old files are kept")
     for step in complete_steps(gone):
