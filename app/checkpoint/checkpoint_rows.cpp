@@ -212,9 +212,10 @@ CommandRowOf<EvalOptions> eval_row() {
             {text_option("--data", "FILE", &EvalOptions::data, "a file, a pattern or a path",
                          "file, or a pattern such as 'data/*.bin'; megatron: the path without "
                          "its suffix (default: the run's validation data)"),
-             one_of("--format", "NAME", &EvalOptions::format, {"text", "llmc", "megatron", "raw", "chat"},
-                    "format of --data: text, llmc, megatron, raw or chat (default: text for a byte-level "
-                    "model, and for a run with a tokenizer if the file is not a .bin; else llmc)"),
+             one_of(
+                 "--format", "NAME", &EvalOptions::format, {"text", "llmc", "megatron", "raw", "chat"},
+                 "format of --data: text, llmc, megatron, raw or chat (default: chat for .samples; text for "
+                 "a byte-level model, and for a run with a tokenizer if the file is not a .bin; else llmc)"),
              one_of("--dtype", "TYPE", &EvalOptions::dtype, {"uint16", "uint32"},
                     "type of a token with --format raw: uint16 or uint32"),
              text_option("--task", "FILE", &EvalOptions::task, "a file of JSON lines",

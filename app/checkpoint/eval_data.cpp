@@ -37,6 +37,7 @@ std::string format_of(const EvalOptions& options, const spec::Tokenizer& tokeniz
                          (tokenizer.has_file() && !options.data.ends_with(".bin"));
     return !options.format.empty()                         ? options.format
            : !data::megatron_pair_of(options.data).empty() ? "megatron"
+           : options.data.ends_with(".samples")            ? "chat"
            : is_text                                       ? "text"
                                                            : "llmc";
 }

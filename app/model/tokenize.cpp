@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/model/model_options.hpp"
+#include "app/output/atomic_file.hpp"
 #include "app/output/output_style.hpp"
 #include "app/start/tokenizers.hpp"
 #include "base/clock.hpp"
@@ -83,6 +84,7 @@ int tokenize(const TokenizeOptions& options) {
     const auto add_bos = add_bos_of(options.add_bos, spec::AddBos::as_tokenizer_says);
     const train::StopSignals signals;
     const train::WorkStop stop{signals};
+    make_folder_of(options.out);
     const data::TokenizeJob job{
         .inputs = options.paths,
         .kind = kind_of(options),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/model/model_options.hpp"
+#include "app/output/atomic_file.hpp"
 #include "app/output/output_style.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -81,6 +82,7 @@ int tokenize_chat(const TokenizeOptions& options) {
         throw Error{ErrorKind::deck,
                     fmt::format("'{}' exists already. Remove it, or set another --out.", printable(output))};
     }
+    make_folder_of(output);
     const data::ChatJob job{.inputs = options.paths,
                             .tokenizer = is_bytes ? "" : options.tokenizer,
                             .chat_template = options.chat_template,

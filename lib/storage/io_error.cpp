@@ -34,7 +34,8 @@ const char* remedy_of(int error_number) noexcept {
         case ENFILE:
             return "Raise the limit on open files (ulimit -n).";
         case ENOENT:
-            return "Check that no other program removes files of the run while it is running.";
+            return "Check that its folder exists, and that no other program removes files while this one "
+                   "runs.";
         default:
             return "Check its file system.";
     }

@@ -40,6 +40,27 @@ bool is_complete(const Values& values, Diagnostics& found) {
     return complete;
 }
 
+/// Adds errors for figures that contradict each other.
+void expect_possible(const spec::MachineSpec& machine, const Values& values, Diagnostics& found) {
+    for (const auto& figure : machine_figures()) {
+        auto copy = machine;
+        const double flops = figure.of(copy);
+        const std::string_view key = figure.key;
+        if (machine.peak_flops > 0 && key != "peak_flops" && key.ends_with("flops") &&
+            flops > machine.peak_flops) {
+            found.error(values.location(figure.key),
+                        fmt::format("{} = {} is above peak_flops = {}", figure.key, write_real(flops),
+                                    write_real(machine.peak_flops)),
+                        "no product is faster than the peak of the data sheet, to which utilisation refers",
+                        "Correct one of them; peak_flops is that of dense products in bfloat16.");
+        }
+    }
+    if (machine.power > 0 && machine.idle_power > machine.power) {
+        found.error(values.location("idle_power"), "idle_power is above power",
+                    "a node that waits uses less than one that trains", "Correct one of them.");
+    }
+}
+
 }  // namespace
 
 std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnostics& found) {
@@ -80,7 +101,8 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
                                     std::pair{&machine.network_link, "network_link.sharers"}}) {
         link->sharers = static_cast<int>(values.integer(key));
     }
-    return machine;
+    expect_possible(machine, values, found);
+    return found.errors() > errors_before ? std::nullopt : std::optional{machine};
 }
 
 std::string machine_file(const std::string& name_or_file) {

@@ -38,10 +38,11 @@ bool has_word(const Row& row, std::string_view text) {
 }
 
 Parsed read_boolean(std::string_view text) {
-    if (text == "true" || text == "yes" || text == "on") {
+    // YAML 1.2, core schema, 10.3.2
+    if (text == "true" || text == "True" || text == "TRUE") {
         return true;
     }
-    if (text == "false" || text == "no" || text == "off") {
+    if (text == "false" || text == "False" || text == "FALSE") {
         return false;
     }
     return std::nullopt;

@@ -57,16 +57,46 @@ std::string unit_of(std::string_view name, std::span<const Spellings> units) {
     return {};
 }
 
-std::string rate_of(std::string_view name) {
+/// Returns the unit of a rate without `/s` or another word for it.
+std::string_view without_second(std::string_view name) {
     const auto small = in_small_letters(name);
     for (const std::string_view suffix : {"/s", "/sec", "/second", "ps"}) {
         if (small.ends_with(suffix)) {
-            const auto unit = unit_of(name.substr(0, name.size() - suffix.size()), sizes);
-            return unit.empty() ? unit : unit + "/s";
+            return name.substr(0, name.size() - suffix.size());
         }
     }
-    const auto unit = unit_of(name, sizes);
+    return name;
+}
+
+std::string rate_of(std::string_view name) {
+    const auto unit = unit_of(without_second(name), sizes);
     return unit.empty() ? unit : unit + "/s";
+}
+
+/// Returns the unit of bytes for a unit of bits; empty if `name` is not one.
+std::string unit_of_bits(std::string_view name, bool is_rate) {
+    const auto small = in_small_letters(name);
+    for (const std::string_view suffix : {"bits", "bit"}) {
+        if (small.ends_with(suffix)) {
+            return unit_of(std::string{name.substr(0, name.size() - suffix.size())} + "b", sizes);
+        }
+    }
+    const bool has_capital = !name.empty() && name.front() >= 'A' && name.front() <= 'Z';
+    return name.size() > 1 && name.ends_with('b') && (is_rate || has_capital) ? unit_of(name, sizes) : "";
+}
+
+/// A number and the unit after it; both empty without a number.
+struct NumberAndUnit {
+    std::string_view number, unit;
+};
+
+NumberAndUnit split_unit(std::string_view text) {
+    const auto end = text.find_first_not_of("0123456789.");
+    const auto begin = end == std::string_view::npos ? end : text.find_first_not_of(' ', end);
+    if (end == 0 || begin == std::string_view::npos || !read_real(text.substr(0, end))) {
+        return {};
+    }
+    return {text.substr(0, end), text.substr(begin, text.find_last_not_of(' ') + 1 - begin)};
 }
 
 /// Returns suffix and noun for `200m tokens`, `20K iterations` or `5K`.
@@ -125,13 +155,25 @@ std::string unit_for(Type type, std::string_view noun, std::string_view name) {
 }  // namespace
 
 std::string guess_unit(Type type, std::string_view noun, std::string_view text) {
-    const auto end = text.find_first_not_of("0123456789.");
-    const auto begin = end == std::string_view::npos ? end : text.find_first_not_of(' ', end);
-    if (end == 0 || begin == std::string_view::npos || !read_real(text.substr(0, end))) {
+    const auto given = split_unit(text);
+    if (given.number.empty()) {
         return {};
     }
-    const auto unit = unit_for(type, noun, text.substr(begin, text.find_last_not_of(' ') + 1 - begin));
-    return unit.empty() ? std::string{} : fmt::format("{}{}", text.substr(0, end), unit);
+    const auto unit = unit_for(type, noun, given.unit);
+    return unit.empty() ? std::string{} : fmt::format("{}{}", given.number, unit);
+}
+
+std::string bits_in_bytes(Type type, std::string_view text) {
+    const bool is_rate = type == Type::rate;
+    const auto given = split_unit(text);
+    if (given.number.empty() || (!is_rate && type != Type::size && type != Type::size_or_share)) {
+        return {};
+    }
+    const auto unit = unit_of_bits(is_rate ? without_second(given.unit) : given.unit, is_rate);
+    constexpr double bits_of_a_byte = 8;
+    return unit.empty() ? std::string{}
+                        : fmt::format("{}{}{}", read_real(given.number).value() / bits_of_a_byte, unit,
+                                      is_rate ? "/s" : "");
 }
 
 }  // namespace ziggurat::deck

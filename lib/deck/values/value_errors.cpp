@@ -257,15 +257,17 @@ void refuse_form(const Row& row, const std::string& path, const Node& given, Dia
     }
     const bool is_bare = is_scalar && needs_unit(row.type) && read_real(node.text);
     const std::string problem = is_bare ? std::string{"has no unit"} : fmt::format("is not {}", noun_of(row));
-    const std::string guess = meant_by(row, node);
+    const auto in_bytes = is_scalar ? bits_in_bytes(row.type, node.text) : std::string{};
+    const std::string guess = in_bytes.empty() ? meant_by(row, node) : in_bytes;
     const std::string meant = guess.empty() ? guess : fmt::format("Did you mean {}? ", in_quotes(guess));
-    const auto reason = row.type == Type::path && is_scalar && is_below_home(node.text)
-                            ? "only shells expand '~' to the home folder"
-                        : is_bare_boolean(row, path, given)
-                            ? "YAML reads it as true or false, unless it is in quotes"
-                        : row.type == Type::home && node.kind == NodeKind::map ? no_home_reason(node)
-                        : row.type == Type::interval && !is_scalar             ? no_interval_reason(node)
-                                                                               : std::string{};
+    const auto reason =
+        row.type == Type::path && is_scalar && is_below_home(node.text)
+            ? "only shells expand '~' to the home folder"
+        : !in_bytes.empty() ? fmt::format("its unit is bits, and this key takes bytes: it is {}", in_bytes)
+        : is_bare_boolean(row, path, given) ? "YAML reads it as true or false, unless it is in quotes"
+        : row.type == Type::home && node.kind == NodeKind::map ? no_home_reason(node)
+        : row.type == Type::interval && !is_scalar             ? no_interval_reason(node)
+                                                               : std::string{};
     found.error(node.at, fmt::format("{} = {} {}", path, written, problem),
                 reason.empty() ? reason_of(row) : reason,
                 fmt::format("{}Write {}.", meant, accepted_forms(row)));

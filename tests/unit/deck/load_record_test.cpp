@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 TEST_F(Load, WritesADeckThatLoadsToTheSameRun) {
     const std::vector<std::string> decks = {
         "",
-        "run: {name: 'a \"b\" # c', seed: 5, trace: yes, resume: never}\n",
+        "run: {name: 'a \"b\" # c', seed: 5, trace: true, resume: never}\n",
         "schedule: {kind: constant}\noptimizer: {clip: {policy: off}, no_decay: ['*.weight', "
         "'?mbedding.token']}\n",
         "model: {family: llama, layers: 2, hidden: 48, heads: 6, kv_heads: 2}\n",
