@@ -83,6 +83,43 @@ Epochs SourceSizes::epochs(const spec::RunSpec& run) const {
     return epochs;
 }
 
+std::string SourceSizes::step_means(const spec::RunSpec& run) const {
+    const auto shares = spec::mean_shares(run.data, run.train.steps);
+    double samples = 0;
+    double targets = 0;
+    for (std::size_t i = 0; i < run.data.train.size(); ++i) {
+        const auto known = facts_.find(fmt::format("data.train[{}].path", i));
+        if (known == facts_.end() || !known->second.packed || known->second.packed->trained == 0) {
+            continue;
+        }
+        const auto& packed = *known->second.packed;
+        const double epochs =
+            static_cast<double>(run.train.global_batch) * shares[i] / static_cast<double>(packed.trained);
+        samples += epochs * static_cast<double>(packed.samples - packed.held_out_samples - packed.dropped);
+        targets += known->second.targets ? epochs * static_cast<double>(known->second.targets->trained) : 0;
+    }
+    return samples == 0 ? ""
+                        : fmt::format("a step has {:.3g} {} and {:.4g} tokens that count, on average",
+                                      samples, run.data.has_pairs ? "pairs" : "samples", targets);
+}
+
+std::string sample_lines(const SourceSizes& sizes, const spec::RunSpec& run) {
+    const auto means = sizes.step_means(run);
+    if (means.empty()) {
+        return "";
+    }
+    // The lines of check begin with a label of the width of a banner's.
+    constexpr std::size_t label = 10;
+    std::string text;
+    const auto lines = packing_lines(sizes.packed(), run.data.seq) + target_lines(sizes.targets());
+    for (std::size_t at = 0; at < lines.size();) {
+        const auto end = lines.find('\n', at);
+        text += lines.substr(at + label, end - at - label) + "\n";
+        at = end + 1;
+    }
+    return text + means;
+}
+
 std::string epochs_text(const Epochs& epochs) {
     if (std::ranges::none_of(epochs, [](const auto& of) { return of.has_value(); })) {
         return "";

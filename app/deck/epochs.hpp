@@ -43,12 +43,20 @@ class SourceSizes {
     /// Returns the arrangement of each source of data.train whose samples are packed, by `data.train[0]`.
     PackedSources packed() const;
 
+    /// Returns `31.5 samples and 4,321 tokens that count`: means of a step over the sources with samples.
+    ///
+    /// Empty if no source has samples.
+    std::string step_means(const spec::RunSpec& run) const;
+
     /// Returns the numbers of targets of each source with samples of conversations or pairs.
     SourceTargets targets() const;
 
   private:
     std::map<std::string, deck::SourceFacts> facts_;
 };
+
+/// Returns the lines of a training about its samples of conversations; empty without any.
+std::string sample_lines(const SourceSizes& sizes, const spec::RunSpec& run);
 
 /// Returns `, 1.25 epochs`, or for several sources `, epochs of data.train 1.25, unknown and 3`.
 ///

@@ -149,6 +149,7 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const JobDeck& job,
                                                   const comm::Context& world,
                                                   train::WorkStop& stop,
                                                   std::int64_t begin_ns,
+                                                  SourceSizes& sizes,
                                                   int& exit_code) {
     deck::LoadOptions options = find_launch(world);
     std::optional<deck::LoadedDeck> loaded;
@@ -161,6 +162,12 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const JobDeck& job,
         };
         // Other ranks read the sources when they open the training data.
         read_sources(options, stop.check_of("reads the sources of the deck"));
+        options.read_source = [&sizes, read = options.read_source](const auto& run, const auto& source,
+                                                                   const auto& key) {
+            auto facts = read(run, source, key);
+            sizes.set(key, facts);
+            return facts;
+        };
         try {
             loaded = deck::load(job.deck, job.overrides, options);
             if (loaded->found.errors() + loaded->found.warnings() > 0 || loaded->reports_of_record) {

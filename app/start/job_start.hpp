@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "app/deck/deck_options.hpp"
+#include "app/deck/epochs.hpp"
 #include "comm/context.hpp"
 #include "deck/load.hpp"
 #include "train/control/work_stop.hpp"
@@ -31,6 +32,7 @@ int threads_if_started(int ranks);
 /// Then all ranks load its effective form. Returns empty if the deck has errors or cannot run on some rank:
 /// then rank 0 has printed the errors, and `exit_code` is set to the same value on all ranks.
 ///
+/// \param sizes  on rank 0: receives the facts about the sources
 /// \param stop  gets run.time_limit, counted from `begin_ns`, and ends the reading of sources
 /// Collective: over `world`
 /// Errors:     Stopped on all ranks
@@ -38,6 +40,7 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const JobDeck& job,
                                                   const comm::Context& world,
                                                   train::WorkStop& stop,
                                                   std::int64_t begin_ns,
+                                                  SourceSizes& sizes,
                                                   int& exit_code);
 
 }  // namespace ziggurat::app

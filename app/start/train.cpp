@@ -51,13 +51,14 @@ int train_together(const TrainOptions& options,
                    train::StopSignals& signals,
                    std::int64_t begin_ns) {
     int exit_code = 0;
+    SourceSizes sizes;
     const auto end_ns = find_end_ns();
     train::WorkStop stop{signals};
     if (end_ns) {
         stop.end_at(*end_ns, train::stop_at_variable);
     }
     const std::optional<deck::LoadedDeck> loaded =
-        load_on_all_ranks(options, world, stop, begin_ns, exit_code);
+        load_on_all_ranks(options, world, stop, begin_ns, sizes, exit_code);
     if (!loaded) {
         return exit_code;
     }
@@ -95,6 +96,7 @@ int train_together(const TrainOptions& options,
          .planned_step = planned_step(world, loaded->run, loaded->machine, peak),
          .keep_peak = [&](double flops_of_rank) { peaks.raise(setup_name(loaded->run), flops_of_rank); },
          .depths = loaded->depths,
+         .samples = sample_lines(sizes, loaded->run),
          .job_cores = job_cores,
          .notes = notes},
         world, devices.all(), signals, console);

@@ -34,6 +34,7 @@ void TrainingLoop::end_step() {
 
     report.step = step_;
     report.tokens = tokens_;
+    report.loss_tokens = targets;
     if (targets > 0) {
         report.loss = outcome.loss_sum / static_cast<double>(targets);
     } else {

@@ -96,6 +96,28 @@ void expect_a_target(const Resolution& at, const std::string& path, const Source
     }
 }
 
+/// Warns if more than this share of the samples of a source is cut or dropped.
+constexpr double max_shortened = 0.01;
+
+void warn_of_shortened_samples(const Resolution& at,
+                               const std::string& path,
+                               const SourceFacts::Packed& packed) {
+    const auto location = at.values.location(path + ".path");
+    const auto warn = [&](std::int64_t count, const char* what, const char* loss, const char* remedy) {
+        const double share =
+            static_cast<double>(count) / static_cast<double>(std::max<std::int64_t>(1, packed.samples));
+        if (share > max_shortened) {
+            at.found.warning(location,
+                             fmt::format("{} of {} {} of {} are {} at data.seq = {}", count, packed.samples,
+                                         packed.has_pairs ? "pairs" : "samples", path, what, at.run.data.seq),
+                             fmt::format("{:.1f} %: {}", 100 * share, loss), remedy);
+        }
+    };
+    warn(packed.cut, "cut", "the ends of their answers, and when to end one, are not learned",
+         "Increase data.seq, or set data.long_samples: drop.");
+    warn(packed.dropped, "dropped", "nothing of them is learned", "Increase data.seq.");
+}
+
 /// Warns of samples without a token that counts in the loss.
 void warn_of_lost_samples(const Resolution& at, const std::string& path, const SourceFacts::Packed& packed) {
     const auto location = at.values.location(path + ".path");
@@ -111,6 +133,7 @@ void warn_of_lost_samples(const Resolution& at, const std::string& path, const S
          fmt::format("they are cut at data.seq = {}, before their first counted token", at.run.data.seq),
          "Increase data.seq, or set data.long_samples: drop.");
     warn(packed.without_flag, "none of their tokens has a flag", "Remove them from the file.");
+    warn_of_shortened_samples(at, path, packed);
 }
 
 /// Checks a source of tokens without a file.

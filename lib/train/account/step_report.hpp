@@ -56,7 +56,8 @@ struct StepReport {
     /// Nats, mean over the global batch's target tokens, if it has any; with a preference objective, mean
     /// over its pairs.
     std::optional<double> loss;
-    std::optional<RewardMeans> rewards = {};          ///< with a preference objective
+    std::int64_t loss_tokens = 0;             ///< target tokens of `loss`; pairs with such an objective
+    std::optional<RewardMeans> rewards = {};  ///< with a preference objective
     std::span<const SourceLoss> loss_by_source = {};  ///< one per training source; empty if there is only one
     std::span<const SourceSamples> samples_by_source = {};  ///< the same
     std::span<const BegunEpoch> begun_epochs = {};          ///< except first epochs

@@ -100,6 +100,7 @@ void Metrics::step(const StepReport& report) {
     line_.field("step", report.step);
     line_.field("tokens", report.tokens);
     line_.field("loss", report.loss);
+    line_.field(report.rewards ? "loss_pairs" : "loss_tokens", report.loss_tokens);
     rewards(report.rewards);
     loss_by_source(report.loss_by_source, report.rewards.has_value());
     write_samples_by_source(report.samples_by_source, line_);

@@ -15,6 +15,7 @@
 #include "comm/watch/liveness.hpp"
 #include "layout/counts.hpp"
 #include "model/binder.hpp"
+#include "spec/token_format.hpp"
 #include "train/report/checkpoint_line.hpp"
 #include "train/report/event_lines.hpp"
 #include "train/report/lost_end.hpp"
@@ -218,6 +219,7 @@ void Reporter::start(const StepFields& fields,
                                        .reports_host = fields.host,
                                        .reports_mfu = facts.peak.flops_of_rank > 0,
                                        .reports_rewards = spec_.data.has_pairs,
+                                       .reports_targets = spec::has_conversations(spec_.data),
                                        .reports_time = true});
     if (spec_.tiers.device == spec::DeviceKind::cuda) {
         console_.print("attention is computed by " + kernels::describe(attention) + ".");

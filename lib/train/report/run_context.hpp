@@ -33,6 +33,7 @@ struct RunContext {
     /// Opens data.train and data.validation; the same on all ranks.
     data::OpenSource open_source = data::open_source;
     std::string depths = {};              ///< prefetch depth and tile sizes, and the reason
+    std::string samples = {};             ///< on rank 0: lines about samples of conversations; may be empty
     int job_cores = 0;                    ///< cores of this node that the job may use; 0: unknown
     std::vector<std::string> notes = {};  ///< on rank 0: notes about the launch, printed at the start
 };

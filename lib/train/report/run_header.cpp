@@ -155,6 +155,9 @@ void print_run_header(const spec::RunSpec& spec,
         {"data", data_line(spec, corpus)},
         {"run", spec.run.dir},
     };
+    if (!context.samples.empty()) {
+        entries.insert(entries.end() - 1, {"samples", context.samples});
+    }
     if (spec.tiers.device == spec::DeviceKind::cuda && world.size() > 1) {
         const auto model = std::ranges::find(entries, "model", &BannerEntry::label);
         entries.insert(model, {"transport", transport_line(spec.parallel.transport)});

@@ -85,6 +85,11 @@ void StepColumns::fill(const StepNumbers& numbers) {
     set(time_left_.text, "{:<12}",
         is_done ? std::string{"done"} : "eta " + format_duration(std::max(numbers.left_s, 1e-3)));
 
+    targets_.text.clear();
+    if (facts_.reports_targets) {
+        set(targets_.text, "{:>6} {}", format_count(numbers.targets),
+            facts_.reports_rewards ? "pairs" : "targets");
+    }
     rewards_.text.clear();
     if (facts_.reports_rewards) {
         const auto rewards = numbers.rewards.value_or(RewardMeans{});
@@ -142,6 +147,9 @@ void StepColumns::fill_heading() {
     set(rate_.text, "{:>11}", "rate");
     set(speed_.text, "{:>12}", "speed");
     set(time_left_.text, "{:<12}", "time left");
+    set(targets_.text, "{:>{}}", facts_.reports_rewards ? "pairs" : "targets",
+        facts_.reports_rewards ? 12 : 14);
+    targets_.text.resize(facts_.reports_targets ? targets_.text.size() : 0);
     set(rewards_.text, "{:<24}", "margin and accuracy");
     rewards_.text.resize(facts_.reports_rewards ? rewards_.text.size() : 0);
     set(mfu_.text, "{:>9}", "mfu");
@@ -156,8 +164,8 @@ void StepColumns::fill_heading() {
     mfu_.text.resize(facts_.reports_mfu ? mfu_.text.size() : 0);
     per_rank_.text.resize(facts_.ranks > 1 ? per_rank_.text.size() : 0);
     for (Cell* cell :
-         {&step_, &step_alone_, &loss_, &rate_, &speed_, &time_left_, &rewards_, &mfu_, &per_step_, &stalls_,
-          &second_stall_, &norm_, &per_rank_, &time_, &memory_, &memory_alone_}) {
+         {&step_, &step_alone_, &loss_, &rate_, &speed_, &time_left_, &targets_, &rewards_, &mfu_, &per_step_,
+          &stalls_, &second_stall_, &norm_, &per_rank_, &time_, &memory_, &memory_alone_}) {
         cell->style = Style::aside;
     }
 }
@@ -194,10 +202,10 @@ bool StepColumns::fit(int columns, StyledText& line) const {
         line.trim();
         return false;
     }
-    const std::array<const Cell*, 7> more{&rewards_, &mfu_,      &per_step_, &stalls_,
-                                          &norm_,    &per_rank_, &memory_};
+    const std::array<const Cell*, 8> more{&targets_, &rewards_, &mfu_,      &per_step_,
+                                          &stalls_,  &norm_,    &per_rank_, &memory_};
     const int first_width = sum(*chosen);
-    const int all_but_memory = first_width + sum(std::span{more}.first(6)) + static_cast<int>(bar.size());
+    const int all_but_memory = first_width + sum(std::span{more}.first(7)) + static_cast<int>(bar.size());
     const bool has_second_stall =
         has_room(all_but_memory + static_cast<int>(second_stall_.text.size()) + max_memory);
     const bool has_time =

@@ -21,6 +21,7 @@ struct StepLineFacts {
     bool reports_host = true;                        ///< the host holds more than control values
     bool reports_mfu = false;                        ///< the peak is known
     bool reports_rewards = false;                    ///< the run has a preference objective
+    bool reports_targets = false;                    ///< not all tokens count in the loss
     bool reports_time = false;                       ///< show the time of day, on a wide terminal
 };
 
@@ -30,6 +31,7 @@ struct StepNumbers {
     std::optional<double> loss;  ///< nullopt: no step had target tokens
     bool is_spike = false;
     std::optional<RewardMeans> rewards = {};  ///< with a preference objective
+    double targets = 0;                       ///< tokens of a step that count in the loss, or pairs
     double lr = 0;
     double tok_s = 0;
     double mfu = 0;
@@ -45,11 +47,12 @@ struct StepNumbers {
 /// Cells of one line from left to right, padded so that the columns of all lines are aligned.
 ///
 /// The order is fixed, and a terminal shows the columns that fit: step, loss, learning rate, speed, time left
-/// (80 columns), reward margin and accuracy of a preference objective, model FLOPs utilisation, time per step
-/// (100), the longest stall (120), gradient norm, speed of each rank, memory by tier (200). If all of these
-/// fit, the second longest stall is shown too, and then the time of day, before the memory (250). If the
-/// first five do not fit, these are omitted in this order: total number of steps, learning rate, speed, time
-/// left. Files and pipes get all columns except the time of day, which metrics.jsonl has.
+/// (80 columns), tokens or pairs that count, reward margin and accuracy of a preference objective, model
+/// FLOPs utilisation, time per step (100), the longest stall (120), gradient norm, speed of each rank, memory
+/// by tier (200). If all of these fit, the second longest stall is shown too, and then the time of day,
+/// before the memory (250). If the first five do not fit, these are omitted in this order: total number of
+/// steps, learning rate, speed, time left. Files and pipes get all columns except the time of day, which
+/// metrics.jsonl has.
 ///
 /// No allocation after the construction. Collective: local
 class StepColumns {
@@ -75,7 +78,7 @@ class StepColumns {
     StepLineFacts facts_;
     int step_width_;
     Cell step_, step_alone_, loss_, rate_, speed_, time_left_;  // always shown, if they fit
-    Cell rewards_, mfu_, per_step_, stalls_, second_stall_, norm_, per_rank_, time_, memory_,
+    Cell targets_, rewards_, mfu_, per_step_, stalls_, second_stall_, norm_, per_rank_, time_, memory_,
         memory_alone_;  // in wide lines
 };
 

@@ -26,6 +26,7 @@ void StepLine::add(const StepReport& report) {
     ++window_steps_;
     window_loss_ += report.loss.value_or(0);
     window_losses_ += report.loss ? 1 : 0;
+    window_targets_ += report.loss_tokens;
     if (report.rewards) {
         window_rewards_.chosen += report.rewards->chosen;
         window_rewards_.rejected += report.rewards->rejected;
@@ -68,6 +69,7 @@ StepNumbers StepLine::numbers() {
                         .rejected = window_rewards_.rejected / losses,
                         .accuracy = window_rewards_.accuracy / losses};
     }
+    made.targets = static_cast<double>(window_targets_) / steps;
     made.is_spike = made.loss && spike_.is_spike(*made.loss);
     for (std::size_t i = 0; i < num_stalls && seconds > 0; ++i) {
         made.stall_share[i] = facts_.can_stall[i] ? window_.stall_s[i] / seconds : 0;
@@ -95,6 +97,7 @@ Lines StepLine::line(int columns, double now_s) {
     window_tokens_ = 0;
     window_loss_ = 0;
     window_losses_ = 0;
+    window_targets_ = 0;
     window_rewards_ = {};
     return fitted(columns);
 }

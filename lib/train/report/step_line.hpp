@@ -61,6 +61,7 @@ class StepLine {
     double window_loss_ = 0;
     RewardMeans window_rewards_;      ///< sums of means
     std::int64_t window_losses_ = 0;  ///< number of steps with a loss
+    std::int64_t window_targets_ = 0;
     std::int64_t steps_seen_ = 0;
     double seconds_per_step_ = 0;
     std::int64_t lines_ = 0;
