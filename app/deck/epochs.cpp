@@ -95,7 +95,7 @@ std::string SourceSizes::step_means(const spec::RunSpec& run) const {
         const auto& packed = *known->second.packed;
         const double epochs =
             static_cast<double>(run.train.global_batch) * shares[i] / static_cast<double>(packed.trained);
-        samples += epochs * static_cast<double>(packed.samples - packed.held_out_samples - packed.dropped);
+        samples += epochs * static_cast<double>(packed.samples - packed.held_out_samples);
         targets += known->second.targets ? epochs * static_cast<double>(known->second.targets->trained) : 0;
     }
     return samples == 0 ? ""

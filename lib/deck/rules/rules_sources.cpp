@@ -103,12 +103,12 @@ void warn_of_shortened_samples(const Resolution& at,
                                const std::string& path,
                                const SourceFacts::Packed& packed) {
     const auto location = at.values.location(path + ".path");
+    const auto all = packed.samples + packed.dropped;
     const auto warn = [&](std::int64_t count, const char* what, const char* loss, const char* remedy) {
-        const double share =
-            static_cast<double>(count) / static_cast<double>(std::max<std::int64_t>(1, packed.samples));
+        const double share = all > 0 ? static_cast<double>(count) / static_cast<double>(all) : 0;
         if (share > max_shortened) {
             at.found.warning(location,
-                             fmt::format("{} of {} {} of {} are {} at data.seq = {}", count, packed.samples,
+                             fmt::format("{} of {} {} of {} are {} at data.seq = {}", count, all,
                                          packed.has_pairs ? "pairs" : "samples", path, what, at.run.data.seq),
                              fmt::format("{:.1f} %: {}", 100 * share, loss), remedy);
         }

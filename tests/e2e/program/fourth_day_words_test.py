@@ -6,10 +6,12 @@
 
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import trainings
 from trainings import PATIENCE_S, Place, expect, run_script, say
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -78,6 +80,37 @@ def folders_of_outputs_are_made(chosen):
     say("folders of outputs are made")
 
 
+def sample_file(samples):
+    """Bytes of a file as decks/DATA.md describes it; a negative token counts in the loss."""
+    words = [-token | 1 << 31 if token < 0 else token for sample in samples for token in sample]
+    begins = [0]
+    for sample in samples:
+        begins.append(begins[-1] + len(sample))
+    header = struct.pack("<8siiqqqQQQ", b"ZGSAMPLE", 1, 0, len(samples), len(words), sum(word >> 31 for word in words), 0, 0, 0)
+    return header + struct.pack(f"<{len(words)}I", *words) + struct.pack(f"<{len(begins)}q", *begins)
+
+
+def a_training_says_what_it_loses(chosen):
+    """Ten samples of four tokens, two of which count, and of these some that are longer than a sequence."""
+    place = Place(chosen, "lost")
+    settings = ["data.tokenizer=none", "model.vocab=300", "data.seq=8", "train.steps=2", "train.global_batch=2",
+                "train.micro_batch=1", "schedule={kind: constant, warmup: 0 steps}", "data.packing=none"]
+    for name, long, more in (("cut", 4, ()), ("dropped", 4, ("data.long_samples=drop",)), ("whole", 0, ())):
+        samples = [[1, 2, -3, -4] + [-5] * (20 if i < long else 0) for i in range(10)]
+        (place.folder / f"{name}.samples").write_bytes(sample_file(samples))
+        said = place.train(name, 1, *settings, *more, f"data.train=[{{format: chat, path: {name}.samples}}]")
+        warned = f"4 of 10 samples of data.train[0] are {name} at data.seq = 8 (40.0 %"
+        expect((warned in said) == (long > 0), f"{name}: {said[:3000]}")
+        counted = sum(min(len(sample), 8) - 2 for sample in samples if len(sample) <= 8 or not more)
+        sequences = len(samples) if not more else len(samples) - long
+        expect(f"data.train[0]: {counted} tokens count in the loss" in said, f"{name}: {counted} {said[:3000]}")
+        expect(f"a step has 2 samples and {2 * counted / sequences:.4g} tokens that count, on average" in said, f"{name}: {said[:3000]}")
+        rows = [row for row in trainings.events(place.folder / name) if row["event"] == "step"]
+        shown = [float(found) for found in re.findall(r"^step .*\| +([0-9.]+) targets", said, re.M)]
+        expect([row["loss_tokens"] for row in rows] == shown and len(shown) == 2, f"{name}: {shown} {rows}")
+    say("trainings say what is cut, dropped and counted")
+
+
 def help_names_what_runs(chosen):
     place = Place(chosen, "help")
     _, said = start(place, "--help")
@@ -92,4 +125,5 @@ def help_names_what_runs(chosen):
 
 
 if __name__ == "__main__":
-    run_script(__doc__, bits_are_not_bytes, booleans_are_those_of_yaml, folders_of_outputs_are_made, help_names_what_runs)
+    run_script(__doc__, bits_are_not_bytes, booleans_are_those_of_yaml, folders_of_outputs_are_made,
+               a_training_says_what_it_loses, help_names_what_runs)
