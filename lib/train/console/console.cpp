@@ -55,8 +55,8 @@ void Console::hide(std::vector<Secret> secrets) {
 
 void Console::keep_log(const std::string& path) {
     const std::scoped_lock lock{mutex_};
-    log_ = open_for_writing(path, OpenMode::append);
-    write_all(log_.get(), printed_);
+    log_.replace(open_for_writing(path, OpenMode::append), path);
+    tell(log_.write(printed_));
     printed_.clear();
     printed_.shrink_to_fit();
 }
@@ -81,9 +81,17 @@ void Console::keep(std::string_view lines) {
     buffer_.assign(lines);
     buffer_ += add_newline ? "\n" : "";
     if (log_) {
-        write_all(log_.get(), buffer_);
+        tell(log_.write(buffer_));
     } else if (printed_.size() + buffer_.size() <= max_printed_bytes) {
         printed_ += buffer_;
+    }
+}
+
+void Console::tell(const std::optional<RetriedOutput::Message>& about_log) {
+    if (about_log) {
+        begin_lines();
+        buffer_ += message(about_log->severity, about_log->text);
+        show();
     }
 }
 
@@ -137,7 +145,7 @@ void Console::keep_last(std::string_view line) noexcept {
     try {
         const bool has_kind = line.starts_with("error: ") || line.starts_with("note: ");
         const auto safe = printable(without_secrets(line, hidden_), Newlines::kept);
-        write_all(log_.get(), std::string{"ziggurat: "} + (has_kind ? "" : "error: ") + safe + "\n");
+        log_.write_last(std::string{"ziggurat: "} + (has_kind ? "" : "error: ") + safe + "\n");
     } catch (...) {
         // No memory for the line. It is still printed on stderr.
     }

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/file_handle.hpp"
 #include "base/text/secret.hpp"
+#include "train/console/retried_output.hpp"
 #include "train/console/screen.hpp"
 #include "train/console/styled_text.hpp"
 
@@ -16,7 +18,8 @@ namespace ziggurat::train {
 /// Prints whole lines, and one live line at the bottom of a terminal.
 ///
 /// Each call writes immediately with one write(2), so no output is lost if a launcher kills the job later. A
-/// failed write is ignored, so output never ends a training. Any thread may call. Collective: local.
+/// failed write to `file` is ignored, and one to the log is tried again, so output never ends a training. Any
+/// thread may call. Collective: local.
 class Console {
   public:
     /// Writes to `file`, which the caller owns.
@@ -60,13 +63,15 @@ class Console {
     void begin_lines();
     void show();
     void keep(std::string_view lines);
+    /// Shows a message about the log, which is not written to the log.
+    void tell(const std::optional<RetriedOutput::Message>& about_log);
 
     std::mutex mutex_;
     int file_;
     Screen screen_;
     bool has_live_line_ = false;
     std::vector<Secret> hidden_;
-    FileHandle log_;
+    RetriedOutput log_;
     std::string printed_;  ///< output before the log was opened
     std::string buffer_;   ///< reused between calls
 };

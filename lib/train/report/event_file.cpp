@@ -76,8 +76,8 @@ const std::vector<std::string>& source_tags(const char* prefix_of_all,
 EventFile::EventFile(const std::string& run_dir,
                      std::optional<std::int64_t> resumed_step,
                      const RunFacts& facts,
-                     Warn warn)
-    : folder_{run_dir + "/" + events_folder}, fields_{facts.fields}, warn_{std::move(warn)} {
+                     Tell tell)
+    : folder_{run_dir + "/" + events_folder}, fields_{facts.fields}, tell_{std::move(tell)} {
     for (int i = 0; i < num_stalls; ++i) {
         stall_tags_.push_back(fmt::format("stall/{}_pct", name_of(static_cast<Stall>(i))));
     }
@@ -89,8 +89,8 @@ EventFile::EventFile(const std::string& run_dir,
 
 void EventFile::reopen() {
     make_folder(folder_);
-    path_ = new_path(folder_);
-    file_ = open_for_writing(path_, OpenMode::append);
+    const auto path = new_path(folder_);
+    file_.replace(open_for_writing(path, OpenMode::append), path);
     write(version_record(calendar_seconds()));
 }
 
@@ -155,16 +155,8 @@ void EventFile::validate(const ValidationReport& report) {
 }
 
 void EventFile::write(const std::string& record) {
-    if (!file_) {
-        return;
-    }
-    if (const int failure = write_all(file_.get(), record); failure != 0) {
-        file_ = FileHandle{};
-        if (warn_) {
-            warn_(fmt::format(
-                "cannot write '{}' ({}). Training continues without further TensorBoard output. {}", path_,
-                std::strerror(failure), storage::remedy_of(failure)));
-        }
+    if (const auto message = file_.write(record); message && tell_) {
+        tell_(message->severity, message->text);
     }
 }
 

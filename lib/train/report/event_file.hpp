@@ -20,14 +20,14 @@ inline constexpr const char* events_folder = "tensorboard";
 
 /// Writes those numbers of metrics.jsonl that form curves.
 ///
-/// Each record is one write(2), so a killed run leaves whole records. A failed write is reported once through
-/// `warn`. It ends the writing but never the training.
+/// Each record is one write(2), so a killed run leaves whole records. A failed write is tried again
+/// (RetriedOutput), and reported through `tell`. It never ends the training.
 ///
 /// Collective: local; rank 0 has one
 /// Numerics:   values are rounded to float
 class EventFile {
   public:
-    using Warn = std::function<void(std::string_view)>;
+    using Tell = Metrics::Tell;
 
     /// Creates a file in `<run_dir>/tensorboard`. Its name sorts after those of existing files.
     ///
@@ -36,7 +36,7 @@ class EventFile {
     EventFile(const std::string& run_dir,
               std::optional<std::int64_t> resumed_step,
               const RunFacts& facts,
-              Warn warn);
+              Tell tell);
 
     /// Writes the values of a step that can be nonzero in this run (StepFields).
     ///
@@ -54,10 +54,9 @@ class EventFile {
     void write(const std::string& record);
 
     std::string folder_;
-    std::string path_ = {};
     StepFields fields_;
-    Warn warn_;
-    FileHandle file_;
+    Tell tell_;
+    RetriedOutput file_;
     std::vector<std::string> stall_tags_;                              ///< by Stall
     std::vector<std::string> train_tags_ = {}, validation_tags_ = {};  ///< by source, from its first loss on
     std::vector<Scalar> values_;                                       ///< values of one step

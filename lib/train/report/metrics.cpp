@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "base/clock.hpp"
-#include "storage/io_error.hpp"
 #include "train/report/metrics_line.hpp"
 #include "train/report/source_losses.hpp"
 
@@ -46,11 +44,11 @@ constexpr std::array<LinkFields, schedule::num_links> link_fields{{
 
 }  // namespace
 
-Metrics::Metrics(const std::string& path, Warn warn)
-    : path_{path}, warn_{std::move(warn)}, line_{4096}, file_{open_for_writing(path, OpenMode::append)} {}
+Metrics::Metrics(const std::string& path, Tell tell)
+    : tell_{std::move(tell)}, line_{4096}, file_{open_for_writing(path, OpenMode::append), path} {}
 
 FileHandle Metrics::again() const {
-    return FileHandle{is_open_ ? ::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0) : -1};
+    return FileHandle{is_open_ ? ::fcntl(file_.descriptor(), F_DUPFD_CLOEXEC, 0) : -1};
 }
 
 void Metrics::start(const RunFacts& facts) {
@@ -229,13 +227,14 @@ void Metrics::end(const RunEnd& facts) {
     moved(facts.link_bytes, facts.planned_link_bytes, {});
     write(facts.exit_code);
     is_open_ = false;
+    tell(file_.rest());
 }
 
 void Metrics::lost_end(const LostEnd& end) {
     constexpr const char* event = "crash";
     const auto line =
         text_of(EndLine{.event = event, .time = end.time, .step = end.step, .reason = end.reason});
-    write_all(file_.get(), line);
+    tell(file_.write(line));
     if (hook_ != nullptr) {
         hook_->add(event, line);
     }
@@ -257,7 +256,7 @@ bool Metrics::break_down(std::string_view reason, int exit_code) noexcept {
                                       .tokens = tokens_,
                                       .exit_code = exit_code,
                                       .reason = reason});
-    const bool is_written = write_all(file_.get(), line) == 0;
+    const bool is_written = file_.write_last(line);
     if (hook_ != nullptr) {
         hook_->fail(line);
     }
@@ -322,13 +321,12 @@ void Metrics::write(int exit_code) {
     if (!is_open_) {
         return;
     }
-    if (const int failure = write_all(file_.get(), text); failure != 0) {
-        is_open_ = false;
-        if (warn_) {
-            warn_("cannot write '" + path_ + "' (" + std::strerror(failure) +
-                  "). Training continues, but this run writes no further metrics. " +
-                  storage::remedy_of(failure));
-        }
+    tell(file_.write(text));
+}
+
+void Metrics::tell(const std::optional<RetriedOutput::Message>& message) const {
+    if (message && tell_) {
+        tell_(message->severity, message->text);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "train/account/step_fields.hpp"
 #include "train/account/step_report.hpp"
 #include "train/account/utilisation.hpp"
+#include "train/console/retried_output.hpp"
 #include "train/hook/event_hook.hpp"
 #include "train/report/lost_end.hpp"
 
@@ -44,17 +45,18 @@ struct RunFacts {
 /// Appends events to run.dir/metrics.jsonl.
 ///
 /// Each line is one write(2), so a killed run leaves whole lines. Every event has `time`, seconds since 1970,
-/// UTC. No allocation after the first lines. A failed write is reported once through `warn`. It ends the
-/// writing but never the training.
+/// UTC. No allocation after the first lines while writes succeed. A failed write is tried again
+/// (RetriedOutput), and reported through `tell`. It never ends the training.
 ///
 /// Collective: local; rank 0 has one
 /// Numerics:   numbers keep their bits when read back; nonfinite: null, with a flag `<field>_nonfinite`
 /// Errors:     Error{resource}, of the constructor
 class Metrics {
   public:
-    using Warn = std::function<void(std::string_view)>;
+    /// Prints a warning or a note.
+    using Tell = std::function<void(Severity, std::string_view)>;
 
-    Metrics(const std::string& path, Warn warn);
+    Metrics(const std::string& path, Tell tell);
 
     /// Sets the hook that gets the events from now on, also those that cannot be written; may be null.
     void set_hook(EventHook* hook) noexcept { hook_ = hook; }
@@ -112,13 +114,13 @@ class Metrics {
     /// Returns the current peak of the utilisation in FLOP/s per rank, as raised by steps; 0 if unknown.
     double peak_flops_rank() const noexcept { return peak_flops_rank_; }
 
-    const std::string& path() const noexcept { return path_; }
+    const std::string& path() const noexcept { return file_.path(); }
     /// Returns a duplicate descriptor of the file, for a flush concurrent with training; invalid if closed.
     FileHandle again() const;
     /// Continues in a new file at the same path, after the file was removed.
     ///
     /// Errors: Error{resource}
-    void reopen() { file_ = open_for_writing(path_, OpenMode::append); }
+    void reopen() { file_.replace(open_for_writing(path(), OpenMode::append), path()); }
     /// Writes the last line of a run that ends with an error. Later lines are ignored. Any thread, at any
     /// time.
     ///
@@ -141,12 +143,13 @@ class Metrics {
     /// Writes the line and passes it to the hook. \param exit_code  of the run, for `end`
     void write(int exit_code = 0);
 
-    std::string path_;
-    Warn warn_;
+    void tell(const std::optional<RetriedOutput::Message>& message) const;
+
+    Tell tell_;
     EventHook* hook_ = nullptr;
     std::string_view event_ = {};  ///< of the line that is being written
     JsonLine line_;
-    FileHandle file_;
+    RetriedOutput file_;
     StepFields fields_;
     std::int64_t ranks_ = 1;
     double peak_flops_rank_ = 0;

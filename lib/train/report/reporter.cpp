@@ -71,7 +71,8 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
         print_line(message(Severity::note, note));
     }
     files_.emplace(
-        directory_->file("metrics.jsonl"), [this](std::string_view text) { console_.warn(text); },
+        directory_->file("metrics.jsonl"),
+        [this](Severity severity, std::string_view text) { console_.print(message(severity, text)); },
         spec_.logging.every);
     open_hook();
     if (lost) {
@@ -209,8 +210,9 @@ void Reporter::start(const StepFields& fields,
     facts.attention = kernels::names_of(attention);
     files_->metrics.start(facts);
     if (spec_.logging.tensorboard) {
-        files_->events.emplace(directory_->path(), resumed_step_, facts,
-                               [this](std::string_view text) { console_.warn(text); });
+        files_->events.emplace(
+            directory_->path(), resumed_step_, facts,
+            [this](Severity severity, std::string_view text) { console_.print(message(severity, text)); });
     }
     files_->line.emplace(StepLineFacts{.total_steps = facts.steps,
                                        .ranks = facts.ranks,

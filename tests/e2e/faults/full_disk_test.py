@@ -228,16 +228,21 @@ def limit_on_the_log(place):
         expect(len(ranks) == 2, f"limited_log: ranks {ranks}")
         for pid in ranks:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-        expect(job.says("writes no further metrics. Raise the limit on the size of files"),
-               f"limited_log: ended\n{job.tail()}")
+        expect(job.says("and written later. Raise the limit on the size of files"), f"limited_log: ended\n{job.tail()}")
         for pid in ranks:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        expect(job.says("metrics.jsonl' can be written again"), f"limited_log: ended\n{job.tail()}")
         job.process.send_signal(signal.SIGUSR2)
         expect(job.says("\ncheckpoint of step"), f"limited_log: ended\n{job.tail()}")
         saved = trainings.complete_steps(run)[-1]
         expect_whole(place, run, saved)
         job.process.send_signal(signal.SIGUSR1)
         expect(job.wait() == 75, f"limited_log: exit code {job.wait()}\n{job.tail()}")
+        steps = trainings.step_numbers(run)
+        expect(steps == list(range(1, steps[-1] + 1)), f"limited_log: metrics.jsonl has not each step once: {steps[:50]}")
+        expect(trainings.events(run)[-1]["event"] == "end", f"limited_log: {trainings.events(run)[-1]}")
+        log = (run / "run.log").read_text()
+        expect(f"checkpoint of step {saved}" in log and "stopped after step" in log.splitlines()[-1], f"limited_log: {log[-1000:]}")
     say(f"limited_log: with a log that may not grow training goes on, saves step {saved}, and ends as asked")
 
 

@@ -111,7 +111,8 @@ class LargestFile {
 TEST(EventFile, AFullDiskIsToldOnceAndEndsNothing) {
     const test::ScratchFolder run;
     std::vector<std::string> warnings;
-    EventFile events{run.path(), {}, {}, [&](std::string_view text) { warnings.emplace_back(text); }};
+    EventFile events{
+        run.path(), {}, {}, [&](Severity, std::string_view text) { warnings.emplace_back(text); }};
     {
         const LargestFile one_record{100};
         events.step(report_of(1));

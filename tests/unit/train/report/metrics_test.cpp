@@ -73,6 +73,7 @@ TEST(Metrics, WritesExactlyThePromisedFieldsOfAStep) {
                                              "step",
                                              "tokens",
                                              "loss",
+                                             "loss_tokens",
                                              "lr",
                                              "grad_norm",
                                              "step_s",
@@ -433,13 +434,17 @@ TEST(Metrics, WritesStepsWithoutAllocating) {
 
 TEST(Metrics, WarnsOnceAndGoesOnWhenTheDiskIsFull) {
     std::vector<std::string> warnings;
-    Metrics metrics{"/dev/full", [&](std::string_view text) { warnings.emplace_back(text); }};
+    Metrics metrics{"/dev/full", [&](Severity, std::string_view text) { warnings.emplace_back(text); }};
 
     metrics.step(some_report());
     metrics.step(some_report());
 
     ASSERT_EQ(warnings.size(), 1U);
     EXPECT_NE(warnings[0].find("'/dev/full' (No space left on device)"), std::string::npos) << warnings[0];
+    metrics.end({});
+    ASSERT_EQ(warnings.size(), 2U);
+    EXPECT_NE(warnings[1].find("3 records of '/dev/full' could not be written"), std::string::npos)
+        << warnings[1];
 }
 
 TEST(Metrics, RefusesAPathThatCannotBeWritten) {
