@@ -12,8 +12,8 @@ constexpr const char* introduction_text =
     R"(Ziggurat trains transformer language models, sharded over the ranks of an MPI job.
 
 It runs on CPU cores: data, tensor, sequence, context and pipeline parallelism in any combination, all ZeRO stages,
-state in device, host or NVMe memory, checkpoints that any number of ranks can resume, jobs under Slurm. It runs on one
-GPU; several GPUs have only been emulated.
+state in device, host or NVMe memory, checkpoints that any number of ranks can resume, jobs under Slurm.
+It runs on one GPU; several GPUs have only been emulated.
 Model families: )";
 
 constexpr const char* exit_codes_text =

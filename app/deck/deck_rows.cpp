@@ -367,8 +367,6 @@ CommandRowOf<SlurmOptions> slurm_row() {
                     machine_row(&SlurmOptions::machine)},
         .examples = {{"ziggurat slurm decks/systems/zero-offload-13b.yaml --machine v100-32gb",
                       "for a node described by a machine file; save the output and submit it with sbatch"},
-                     {"ziggurat slurm decks/quickstart.yaml --ntasks-per-node 2 --time 2:00:00",
-                      "two ranks, starts of two hours; can be piped into sbatch"},
                      {"ziggurat slurm decks/quickstart.yaml optimizer.lr=1e-4,3e-4 --sweep runs/rates "
                       "--ntasks-per-node 2",
                       "a job array of two runs; ziggurat sweep runs/rates --table compares them"},

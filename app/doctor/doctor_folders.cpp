@@ -31,7 +31,9 @@ doctor::Diagnoses examine_checkpoints(const FolderToExamine& folder) {
             check, fmt::format("'{}/ckpt' is a link to '{}', which is not there", folder.path, target),
             "Mount its disk, or correct or remove the link.")};
     }
-    const bool has_any = !checkpoint::list_complete((fs::path{folder.path} / "ckpt").string()).empty();
+    const auto root = (fs::path{folder.path} / "ckpt").string();
+    std::error_code unreadable;
+    const bool has_any = fs::is_directory(root, unreadable) && !checkpoint::list_complete(root).empty();
     if (const auto evidence = has_any ? std::string{} : train::evidence_of_saves(folder.path);
         !evidence.empty()) {
         return {doctor::error(check,

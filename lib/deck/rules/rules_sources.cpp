@@ -115,7 +115,7 @@ void warn_of_shortened_samples(const Resolution& at,
     };
     warn(packed.cut, "cut", "the ends of their answers, and when to end one, are not learned",
          "Increase data.seq, or set data.long_samples: drop.");
-    warn(packed.dropped, "dropped", "nothing of them is learned", "Increase data.seq.");
+    warn(packed.dropped, "dropped", "no token of them is learned", "Increase data.seq.");
 }
 
 /// Warns of samples without a token that counts in the loss.

@@ -74,7 +74,9 @@ std::string rate_of(std::string_view name) {
 }
 
 /// Returns the unit of bytes for a unit of bits; empty if `name` is not one.
-std::string unit_of_bits(std::string_view name, bool is_rate) {
+///
+/// \param is_per_second  it was followed by `ps`, as units of bits are
+std::string unit_of_bits(std::string_view name, bool is_per_second) {
     const auto small = in_small_letters(name);
     for (const std::string_view suffix : {"bits", "bit"}) {
         if (small.ends_with(suffix)) {
@@ -82,7 +84,8 @@ std::string unit_of_bits(std::string_view name, bool is_rate) {
         }
     }
     const bool has_capital = !name.empty() && name.front() >= 'A' && name.front() <= 'Z';
-    return name.size() > 1 && name.ends_with('b') && (is_rate || has_capital) ? unit_of(name, sizes) : "";
+    return name.size() > 1 && name.ends_with('b') && (is_per_second || has_capital) ? unit_of(name, sizes)
+                                                                                    : "";
 }
 
 /// A number and the unit after it; both empty without a number.
@@ -169,7 +172,8 @@ std::string bits_in_bytes(Type type, std::string_view text) {
     if (given.number.empty() || (!is_rate && type != Type::size && type != Type::size_or_share)) {
         return {};
     }
-    const auto unit = unit_of_bits(is_rate ? without_second(given.unit) : given.unit, is_rate);
+    const auto unit =
+        unit_of_bits(is_rate ? without_second(given.unit) : given.unit, given.unit.ends_with("bps"));
     constexpr double bits_of_a_byte = 8;
     return unit.empty() ? std::string{}
                         : fmt::format("{}{}{}", read_real(given.number).value() / bits_of_a_byte, unit,

@@ -15,7 +15,7 @@ std::string guess_unit(Type type, std::string_view noun, std::string_view text);
 
 /// Returns a size or rate in bits, such as `100Gb/s`, `100Gbit/s` or `16Gb`, in bytes: `12.5GB/s`.
 ///
-/// Empty if `text` is not in bits. A small b means bits in rates, and in sizes after a capital letter.
+/// Empty if `text` is not in bits. A small b after a capital letter, and in `gbps`, means bits.
 std::string bits_in_bytes(Type type, std::string_view text);
 
 }  // namespace ziggurat::deck

@@ -56,7 +56,7 @@ void Console::hide(std::vector<Secret> secrets) {
 void Console::keep_log(const std::string& path) {
     const std::scoped_lock lock{mutex_};
     log_.replace(open_for_writing(path, OpenMode::append), path);
-    tell(log_.write(printed_));
+    show_message(log_.write(printed_));
     printed_.clear();
     printed_.shrink_to_fit();
 }
@@ -81,13 +81,13 @@ void Console::keep(std::string_view lines) {
     buffer_.assign(lines);
     buffer_ += add_newline ? "\n" : "";
     if (log_) {
-        tell(log_.write(buffer_));
+        show_message(log_.write(buffer_));
     } else if (printed_.size() + buffer_.size() <= max_printed_bytes) {
         printed_ += buffer_;
     }
 }
 
-void Console::tell(const std::optional<RetriedOutput::Message>& about_log) {
+void Console::show_message(const std::optional<RetriedOutput::Message>& about_log) {
     if (about_log) {
         begin_lines();
         buffer_ += message(about_log->severity, about_log->text);

@@ -64,7 +64,7 @@ class Console {
     void show();
     void keep(std::string_view lines);
     /// Shows a message about the log, which is not written to the log.
-    void tell(const std::optional<RetriedOutput::Message>& about_log);
+    void show_message(const std::optional<RetriedOutput::Message>& about_log);
 
     std::mutex mutex_;
     int file_;

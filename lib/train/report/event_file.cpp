@@ -76,8 +76,8 @@ const std::vector<std::string>& source_tags(const char* prefix_of_all,
 EventFile::EventFile(const std::string& run_dir,
                      std::optional<std::int64_t> resumed_step,
                      const RunFacts& facts,
-                     Tell tell)
-    : folder_{run_dir + "/" + events_folder}, fields_{facts.fields}, tell_{std::move(tell)} {
+                     Print print)
+    : folder_{run_dir + "/" + events_folder}, fields_{facts.fields}, print_{std::move(print)} {
     for (int i = 0; i < num_stalls; ++i) {
         stall_tags_.push_back(fmt::format("stall/{}_pct", name_of(static_cast<Stall>(i))));
     }
@@ -155,8 +155,8 @@ void EventFile::validate(const ValidationReport& report) {
 }
 
 void EventFile::write(const std::string& record) {
-    if (const auto message = file_.write(record); message && tell_) {
-        tell_(message->severity, message->text);
+    if (const auto message = file_.write(record); message && print_) {
+        print_(message->severity, message->text);
     }
 }
 

@@ -20,14 +20,14 @@ inline constexpr const char* events_folder = "tensorboard";
 
 /// Writes those numbers of metrics.jsonl that form curves.
 ///
-/// Each record is one write(2), so a killed run leaves whole records. A failed write is tried again
-/// (RetriedOutput), and reported through `tell`. It never ends the training.
+/// Each record is one write(2), so a killed run leaves whole records. RetriedOutput tries a failed write
+/// again, and `print` prints messages about that. Training continues.
 ///
 /// Collective: local; rank 0 has one
 /// Numerics:   values are rounded to float
 class EventFile {
   public:
-    using Tell = Metrics::Tell;
+    using Print = Metrics::Print;
 
     /// Creates a file in `<run_dir>/tensorboard`. Its name sorts after those of existing files.
     ///
@@ -36,7 +36,7 @@ class EventFile {
     EventFile(const std::string& run_dir,
               std::optional<std::int64_t> resumed_step,
               const RunFacts& facts,
-              Tell tell);
+              Print print);
 
     /// Writes the values of a step that can be nonzero in this run (StepFields).
     ///
@@ -55,7 +55,7 @@ class EventFile {
 
     std::string folder_;
     StepFields fields_;
-    Tell tell_;
+    Print print_;
     RetriedOutput file_;
     std::vector<std::string> stall_tags_;                              ///< by Stall
     std::vector<std::string> train_tags_ = {}, validation_tags_ = {};  ///< by source, from its first loss on

@@ -44,8 +44,8 @@ constexpr std::array<LinkFields, schedule::num_links> link_fields{{
 
 }  // namespace
 
-Metrics::Metrics(const std::string& path, Tell tell)
-    : tell_{std::move(tell)}, line_{4096}, file_{open_for_writing(path, OpenMode::append), path} {}
+Metrics::Metrics(const std::string& path, Print print)
+    : print_{std::move(print)}, line_{4096}, file_{open_for_writing(path, OpenMode::append), path} {}
 
 FileHandle Metrics::again() const {
     return FileHandle{is_open_ ? ::fcntl(file_.descriptor(), F_DUPFD_CLOEXEC, 0) : -1};
@@ -227,14 +227,14 @@ void Metrics::end(const RunEnd& facts) {
     moved(facts.link_bytes, facts.planned_link_bytes, {});
     write(facts.exit_code);
     is_open_ = false;
-    tell(file_.rest());
+    print_message(file_.rest());
 }
 
 void Metrics::lost_end(const LostEnd& end) {
     constexpr const char* event = "crash";
     const auto line =
         text_of(EndLine{.event = event, .time = end.time, .step = end.step, .reason = end.reason});
-    tell(file_.write(line));
+    print_message(file_.write(line));
     if (hook_ != nullptr) {
         hook_->add(event, line);
     }
@@ -321,12 +321,12 @@ void Metrics::write(int exit_code) {
     if (!is_open_) {
         return;
     }
-    tell(file_.write(text));
+    print_message(file_.write(text));
 }
 
-void Metrics::tell(const std::optional<RetriedOutput::Message>& message) const {
-    if (message && tell_) {
-        tell_(message->severity, message->text);
+void Metrics::print_message(const std::optional<RetriedOutput::Message>& message) const {
+    if (message && print_) {
+        print_(message->severity, message->text);
     }
 }
 

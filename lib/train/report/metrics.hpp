@@ -45,8 +45,8 @@ struct RunFacts {
 /// Appends events to run.dir/metrics.jsonl.
 ///
 /// Each line is one write(2), so a killed run leaves whole lines. Every event has `time`, seconds since 1970,
-/// UTC. No allocation after the first lines while writes succeed. A failed write is tried again
-/// (RetriedOutput), and reported through `tell`. It never ends the training.
+/// UTC. No allocation after the first lines while writes succeed. RetriedOutput tries a failed write
+/// again, and `print` prints messages about that. Training continues.
 ///
 /// Collective: local; rank 0 has one
 /// Numerics:   numbers keep their bits when read back; nonfinite: null, with a flag `<field>_nonfinite`
@@ -54,9 +54,9 @@ struct RunFacts {
 class Metrics {
   public:
     /// Prints a warning or a note.
-    using Tell = std::function<void(Severity, std::string_view)>;
+    using Print = std::function<void(Severity, std::string_view)>;
 
-    Metrics(const std::string& path, Tell tell);
+    Metrics(const std::string& path, Print print);
 
     /// Sets the hook that gets the events from now on, also those that cannot be written; may be null.
     void set_hook(EventHook* hook) noexcept { hook_ = hook; }
@@ -143,9 +143,9 @@ class Metrics {
     /// Writes the line and passes it to the hook. \param exit_code  of the run, for `end`
     void write(int exit_code = 0);
 
-    void tell(const std::optional<RetriedOutput::Message>& message) const;
+    void print_message(const std::optional<RetriedOutput::Message>& message) const;
 
-    Tell tell_;
+    Print print_;
     EventHook* hook_ = nullptr;
     std::string_view event_ = {};  ///< of the line that is being written
     JsonLine line_;

@@ -161,8 +161,8 @@ class Reporter {
 
     /// Members that exist only on rank 0.
     struct Files {
-        Files(const std::string& metrics_path, Metrics::Tell tell, const spec::Interval& line_every)
-            : metrics{metrics_path, std::move(tell)}, is_line_due{line_every} {}
+        Files(const std::string& metrics_path, Metrics::Print print, const spec::Interval& line_every)
+            : metrics{metrics_path, std::move(print)}, is_line_due{line_every} {}
 
         Metrics metrics;
         std::optional<EventHook> hook = {};    ///< if the deck sets run.on_event

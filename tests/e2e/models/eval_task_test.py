@@ -252,7 +252,7 @@ def what_is_wrong_is_said(place):
             (("runs/bytes", "--task", "good.jsonl", *model), 2, "it reads bytes of text"),
             (("runs/small", "--task", "good.jsonl", *model), 2, "'good.jsonl', line 1: token "),
             (("runs/imported", "--task", "good.jsonl", *model, "--choices", "folder"), 3, "cannot write 'folder' (a folder)"),
-            (("runs/imported", "--task", "good.jsonl", *model, "--choices", "nowhere/x"), 3, "--choices FILE"),
+            (("runs/imported", "--task", "good.jsonl", *model, "--choices", "good.jsonl/x"), 3, "--choices FILE"),
             (("runs/imported", "--task", "good.jsonl", "--data", "tokens.bin"), 2, "exclude each other")):
         for ranks in (1, 3) if words[2] == "bad.jsonl" else (1,):
             _, said = place.call("eval", *words, ranks=ranks, code=code)

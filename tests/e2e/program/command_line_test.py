@@ -123,7 +123,7 @@ def says_what_the_system_refuses(place):
     place.says(3, "Permission denied", "bench", "io", closed / "x", **nobody)
     (place.folder / "drawn").mkdir()
     (place.folder / "drawn/metrics.jsonl").write_text('{"event":"step","time":1,"step":1,"tokens":1,"loss":1.0,"tok_s":1.0}\n')
-    place.says(3, "Name a file that can be written: --out FILE.", "plot", "drawn", "--out", "nowhere/x.svg")
+    place.says(3, "Name a file that can be written: --out FILE.", "plot", "drawn", "--out", "drawn/metrics.jsonl/x.svg")
     place.says(3, "cannot use '/no/folder'", "train", *training, "tiers.nvme={paths: [/no/folder]}", "run.dir=x")
     place.says(3, "cannot use '/no/folder'", "check", *training, "tiers.nvme={paths: [/no/folder]}")
     for code, words in (

@@ -54,7 +54,8 @@ class Place:
 
     def layout(self, *words):
         """Ranks, and ranks on a node, alike by `check` and by `plan`."""
-        checked = json.loads(self.says(0, "check", "deck.yaml", "--json", *words))["layout"]
+        said = self.says(0, "check", "deck.yaml", "--json", *words)
+        checked = json.loads(said[said.index("{"):])["layout"]  # after warnings
         planned = re.search(r"^layout +ranks (\d+) = .*; (\d+) a node", self.says(0, "plan", "deck.yaml", *words), re.M)
         found = (checked["ranks"], checked["ranks_per_node"])
         expect(found == (int(planned[1]), int(planned[2])), f"check and plan differ with {words}", (found, planned[0]))

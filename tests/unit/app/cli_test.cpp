@@ -330,8 +330,9 @@ TEST(CommandLine, HelpAndVersionAreNoErrors) {
     EXPECT_EQ(help.exit_code(), 0);
     EXPECT_NE(help.out.find("mpirun -n 2 ziggurat train"), std::string::npos);
     const std::string first_lines = help.out.substr(0, help.out.find("Usage:"));
-    for (const char* fact : {"Model families: gpt2, llama", "on CPU cores", "pipeline parallelism", "ZeRO",
-                             "NVMe", "Slurm", "runs on one GPU", "can be planned"}) {
+    for (const char* fact :
+         {"Model families: gpt2, llama", "on CPU cores", "context and pipeline parallelism", "ZeRO", "NVMe",
+          "Slurm", "runs on one GPU"}) {
         EXPECT_NE(first_lines.find(fact), std::string::npos) << fact;
     }
     const Answer version_answer = print_line({"--version"});

@@ -82,6 +82,8 @@ TEST(MeasuredMachine, ReadsBackEveryFigure) {
                              : figure.form == FigureForm::rate     ? value * 1e6
                                                                    : value * 1000;
     }
+    machine.peak_flops = value * 2000;  // no rate of products is above it
+    machine.power = value * 2000;       // nor is idle_power above this
     machine.node_link.sharers = 4;
     machine.network_link.sharers = 8;
     std::ofstream{folder.file("m.yaml")} << machine_text(machine);
