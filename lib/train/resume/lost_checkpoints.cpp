@@ -63,12 +63,10 @@ std::string evidence_of_saves(const std::string& run_dir) {
         return "metrics.jsonl records them";
     }
     std::error_code unreadable;
-    for (const char* name : {done_name, "ranks.jsonl"}) {
-        if (fs::exists(fs::path{run_dir} / name, unreadable) && deck_saves(run_dir)) {
-            return fmt::format("{} shows that the run has ended, and its deck saves", name);
-        }
-    }
-    return "";
+    const bool is_done = fs::exists(fs::path{run_dir} / done_name, unreadable);
+    return is_done && deck_saves(run_dir)
+               ? fmt::format("{} shows that the run has finished, and its deck saves", done_name)
+               : "";
 }
 
 std::string dangling_checkpoints(const std::string& run_dir) {

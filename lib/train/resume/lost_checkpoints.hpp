@@ -7,7 +7,7 @@ namespace ziggurat::train {
 
 /// Returns the evidence that a run without checkpoints has saved some; empty if there is no evidence.
 ///
-/// It is a save in metrics.jsonl, or a file of the end of a run whose effective deck saves.
+/// It is a save in metrics.jsonl, or DONE in a run whose effective deck saves.
 ///
 /// \param run_dir  the run directory; checkpoints are in its folder `ckpt`
 std::string evidence_of_saves(const std::string& run_dir);

@@ -52,7 +52,7 @@ def lost_checkpoints_are_missed(chosen):
     expect_refused(place, "emptied", "are missing (metrics.jsonl records them", ranks=2)
     shutil.rmtree(copies["without_metrics"] / "ckpt")
     (copies["without_metrics"] / "metrics.jsonl").unlink()
-    expect_refused(place, "without_metrics", "are missing (DONE shows that the run has ended")
+    expect_refused(place, "without_metrics", "are missing (DONE shows that the run has finished")
     # A run that was killed after a save has no DONE.
     shutil.rmtree(copies["killed"] / "ckpt")
     for name in ("DONE", "ranks.jsonl"):

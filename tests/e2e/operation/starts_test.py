@@ -97,7 +97,7 @@ def all_gone(chosen):
     both("metrics are left", place, "gone", "train.steps=4", code=RESOURCE, says=["metrics.jsonl records them", "run.resume=never"])
     (gone / "metrics.jsonl").unlink()
     both("DONE alone is left", place, "gone", "train.steps=4", code=RESOURCE,
-         says=["DONE shows that the run has ended, and its deck saves", "run.resume=never"])
+         says=["DONE shows that the run has finished, and its deck saves", "run.resume=never"])
     both("which never begins afresh", place, "gone", "train.steps=4", "run.resume=never")
     expect(complete_steps(gone) == [2, 4] and (gone / "#DONE.1#").exists(), "as said, and the old files are kept")
     for step in complete_steps(gone):
