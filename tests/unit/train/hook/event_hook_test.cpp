@@ -19,6 +19,7 @@ namespace {
 
 /// More than any of these commands needs, also on a busy machine.
 constexpr double long_seconds = 120;
+constexpr int long_waits = 12'000;
 
 class EventHookTest : public ::testing::Test {
   protected:
@@ -30,6 +31,14 @@ class EventHookTest : public ::testing::Test {
     std::string text_of(const std::string& name) const { return test::contents_of(file(name)); }
     void finish(EventHook& hook) {
         hook.finish(long_seconds, [] { return false; });
+    }
+
+    static void wait_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds{10}); }
+    void wait_for_text(const std::string& name, const std::string& text) const {
+        for (int i = 0; i < long_waits && text_of(name) != text; ++i) {
+            wait_a_moment();
+        }
+        EXPECT_EQ(text_of(name), text);
     }
 
     test::ScratchFolder folder_;
@@ -112,18 +121,16 @@ TEST_F(EventHookTest, StartsTheLastEventAfterAnInterruption) {
     hook.finish(long_seconds, [] { return true; });
     ASSERT_EQ(notes_.size(), 1U);
     EXPECT_NE(notes_[0].find("did not get 2 events"), std::string::npos) << notes_[0];
+    wait_for_text("names", "end\n");  // while the first command waits
     std::ofstream{file("go")} << "go";
-    for (int i = 0; i < 12'000 && text_of("names").size() < 10; ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds{10});
-    }
-    EXPECT_EQ(text_of("names"), "end\nstart\n");
+    wait_for_text("names", "end\nstart\n");
 }
 
 TEST_F(EventHookTest, GetsTheFailureOfAProcessThatEnds) {
     auto hook = hook_of("cat > " + file("draft") + " && mv " + file("draft") + " " + file("event"));
     hook.fail("{\"event\":\"end\",\"step\":4,\"reason\":\"a rank died\"}\n");
-    for (int i = 0; i < 12'000 && text_of("event").empty(); ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    for (int i = 0; i < long_waits && text_of("event").empty(); ++i) {
+        wait_a_moment();
     }
     const auto event = nlohmann::json::parse(text_of("event"));
     EXPECT_EQ(event["event"], "failure");
