@@ -23,11 +23,12 @@
 namespace ziggurat::train {
 
 int train(const spec::RunSpec& spec,
-          const RunContext& context,
+          const RunContext& context_of_program,
           const comm::Context& world,
           const device::RankDevices& devices,
           StopSignals& signals,
           Console& console) {
+    RunContext context = context_of_program;
     Reporter reporter{spec, context, world, console};
     const ExitHook leaving{world.liveness(), reporter};
     comm::barrier(world);  // from here on, the run directory belongs to this job

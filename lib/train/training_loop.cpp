@@ -114,6 +114,7 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
                     resumed_.is_own ? step_ : -1,
                     &inputs.data} {
     spec_.train.steps = course_.end_step();
+    keep_inputs(inputs.context);
     lacks_validation_ = lacks_last_validation();
     checkpointer_.keep(tracker_.best());
     reporter_.ends_after(spec_.train.steps);
@@ -182,6 +183,16 @@ bool TrainingLoop::changes_state_early() const {
     }
     const bool publishes_older = spec_.overlap.delayed_update && step_ >= spec_.overlap.delayed_update_after;
     return publishes_older || (spec_.overlap.optimizer_with_backward && !spec::speculates(spec_));
+}
+
+void TrainingLoop::keep_inputs(RunContext& context) {
+    context.effective_deck = resumed_.deck;
+    if (!resumed_.weights_from.empty()) {
+        spec_.model.init_path = resumed_.weights_from;
+    }
+    if (!resumed_.reference_from.empty()) {
+        spec_.train.objective.reference_path = resumed_.reference_from;
+    }
 }
 
 LoopEnd TrainingLoop::run() {

@@ -48,7 +48,7 @@ struct LoopEnd {
 /// Inputs of a training loop.
 ///
 /// Ownership: borrowed. The loop copies `spec`, `world` and `devices`, and only its constructor reads `back`;
-///            the others outlive it
+///            the others outlive it. The loop names the checkpoints of inputs in the effective deck of `context`
 struct LoopInputs {
     const spec::RunSpec& spec;
     const comm::Context& world;
@@ -56,7 +56,7 @@ struct LoopInputs {
     const data::Corpus& corpus;
     const data::TextTokenizer* tokenizer;  ///< tokenizer of validate.sample; nullptr without samples
     DataGuard& data;
-    const RunContext& context;
+    RunContext& context;
     Requests& requests;
     Reporter& reporter;
     const StopCheck& stop;                ///< of work before the first step
@@ -79,6 +79,8 @@ class TrainingLoop {
     LoopEnd run();
 
   private:
+    /// Names the checkpoints that the run began with, in place of the runs that the deck names.
+    void keep_inputs(RunContext& context);
     LoopEnd train();
     /// True if an earlier job in the same folder has done all steps, or was ended by train.stop_when.
     bool was_finished() const;
@@ -124,6 +126,16 @@ class TrainingLoop {
     LoopEnd end_before_steps();
     /// Validates and samples while a running save continues. Skips the rest if the run is asked to stop.
     void validate();
+    /// Adds the loss of the weights that the state holds. Returns false if it was stopped.
+    bool measure_loss(const Evaluation::Stops& stops, ValidationReport& report);
+    /// Validates the average, which replaces the weights meanwhile. Returns false if it was stopped.
+    ///
+    /// \param sample  receives the text of validate.sample if only the average is validated
+    bool validate_average(const Evaluation::Stops& stops,
+                          ValidationReport& report,
+                          std::optional<std::string>& sample);
+    /// Returns the continuation of validate.sample; nullopt without it, or if it was stopped.
+    std::optional<std::string> generate_sample(const Evaluation::Stops& stops);
     /// Writes the time accounting so far: on request, and after saves in case the run is killed later.
     void print_account(bool is_shown);
     void report_end(int exit_code);

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/text/message.hpp"
 #include "comm/control.hpp"
+#include "train/exchange_average.hpp"
 #include "train/generate/text_generator.hpp"
 #include "train/training_loop.hpp"
 
@@ -183,36 +184,81 @@ void TrainingLoop::validate() {
         checkpointer_.update_between_steps();
         return is_to_stop();
     };
-    ValidationReport report;
-    {
-        const ScopedActivity time{times(), validation_activity_};
-        const auto loss = evaluation_.validate(stops);
-        lacks_validation_ = !loss && checkpointer_.is_on() && step_ >= spec_.train.steps;
-        if (!loss) {
-            return;
-        }
-        report.loss = loss->mean;
-        report.loss_tokens = loss->tokens;
-        report.rewards = means_of(loss->rewards);
-        report.loss_by_source = loss->by_source;
+    const auto weights = spec_.validate.weights;
+    ValidationReport report{.step = step_, .tokens = tokens_};
+    std::optional<std::string> sample;
+    const bool is_complete =
+        (weights == spec::ValidatedWeights::average || measure_loss(stops, report)) &&
+        (weights == spec::ValidatedWeights::raw || validate_average(stops, report, sample));
+    if (!is_complete) {
+        return;
     }
-    report.step = step_;
-    report.tokens = tokens_;
     report.seconds = seconds_between(begin_ns, monotonic_ns());
     reporter_.validation(report);
-    if (spec_.validate.sample && tokenizer_ != nullptr) {
-        const ScopedActivity time{times(), sampling_activity_};
-        if (const auto made =
-                generate_text(spec_, assembly_, *tokenizer_, *spec_.validate.sample, step_, {}, stops)) {
-            reporter_.sample(step_, made->text);
-        }
+    if (weights != spec::ValidatedWeights::average) {
+        sample = generate_sample(stops);
     }
-    if (report.loss) {
-        tracker_.add(step_, *report.loss, checkpointer_.fd_path() + "/ckpt", reporter_);
+    if (sample) {
+        reporter_.sample(step_, *sample);
+    }
+    if (const auto loss = report.decisive_loss()) {
+        tracker_.add(step_, *loss, checkpointer_.fd_path() + "/ckpt", reporter_);
+        if (tracker_.is_best()) {
+            reporter_.best(report);
+        }
         checkpointer_.keep(tracker_.best());
         checkpointer_.save_best(progress());
         ended_reason_ = tracker_.stop_reason();
     }
+}
+
+bool TrainingLoop::measure_loss(const Evaluation::Stops& stops, ValidationReport& report) {
+    const ScopedActivity time{times(), validation_activity_};
+    const auto loss = evaluation_.validate(stops);
+    lacks_validation_ = !loss && checkpointer_.is_on() && step_ >= spec_.train.steps;
+    if (!loss) {
+        return false;
+    }
+    report.loss = loss->mean;
+    report.loss_tokens = loss->tokens;
+    report.rewards = means_of(loss->rewards);
+    report.loss_by_source = loss->by_source;
+    return true;
+}
+
+bool TrainingLoop::validate_average(const Evaluation::Stops& stops,
+                                    ValidationReport& report,
+                                    std::optional<std::string>& sample) {
+    const auto exchange = [this] {
+        const ScopedActivity time{times(), validation_activity_};
+        assembly_.train_executor().finish();
+        exchange_average(world_, assembly_.state());
+    };
+    const bool is_alone = spec_.validate.weights == spec::ValidatedWeights::average;
+    ValidationReport of_average = report;
+    checkpointer_.drain();  // a running save would read the average as the weights
+    exchange();
+    const bool is_complete = measure_loss(stops, of_average);
+    if (is_complete && is_alone) {
+        sample = generate_sample(stops);
+    }
+    exchange();
+    if (is_alone) {
+        report = of_average;
+        report.is_of_average = true;
+    } else {
+        report.average_loss = of_average.loss;
+    }
+    return is_complete;
+}
+
+std::optional<std::string> TrainingLoop::generate_sample(const Evaluation::Stops& stops) {
+    if (!spec_.validate.sample || tokenizer_ == nullptr) {
+        return std::nullopt;
+    }
+    const ScopedActivity time{times(), sampling_activity_};
+    const auto made = generate_text(spec_, assembly_, *tokenizer_, *spec_.validate.sample, step_, {}, stops);
+    return made ? std::optional{made->text} : std::nullopt;
 }
 
 void TrainingLoop::print_account(bool is_shown) {

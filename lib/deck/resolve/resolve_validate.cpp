@@ -28,6 +28,9 @@ void resolve_validate(Resolution& resolution) {
         validate.every = values.as<spec::Interval>("validate.every");
     }
     validate.batches = values.is_keyword("validate.batches", "all") ? 0 : values.integer("validate.batches");
+    validate.weights = values.is_keyword("validate.weights", "both")      ? spec::ValidatedWeights::both
+                       : values.is_keyword("validate.weights", "average") ? spec::ValidatedWeights::average
+                                                                          : spec::ValidatedWeights::raw;
     validate.sample = sample(resolution);
     if (!validate.every) {
         validate.sample.reset();  // samples are generated after validations

@@ -206,6 +206,8 @@ constexpr std::array idle_keys = {
          "Remove it, or reset at documents.", "data.reset_at_document"},
     Idle{"validate.batches", validates_nothing, "validate.every = none",
          "Remove it, or set validate.every, for instance to 100 steps.", "validate.every"},
+    Idle{"validate.weights", validates_nothing, "validate.every = none",
+         "Remove it, or set validate.every, for instance to 100 steps.", "validate.every"},
     Idle{"parallel.pipeline.schedule", has_one_stage, "there is one stage", "Remove it.", "parallel"},
     Idle{"parallel.order", has_one_axis, "only data ranks divide the work", "Remove it.", "parallel"},
     Idle{"debug.throttle.tensor", has_one_tensor_rank, "there is one tensor rank", "Remove it.",

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "deck/rules/rules.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -43,6 +44,27 @@ void prompts_say_something(const Resolution& at) {
     }
 }
 
+/// Checks that the average exists, and that the weights and it can change places between two steps.
+void validated_weights_exist(const Resolution& at) {
+    const auto& run = at.run;
+    if (!run.validate.every || run.validate.weights == spec::ValidatedWeights::raw) {
+        return;
+    }
+    const auto location = at.values.location("validate.weights");
+    if (!run.train.average.is_on()) {
+        at.found.error(location, "there is no average to validate", "train.average is off",
+                       "Set train.average=ema, or validate.weights=raw.");
+    } else if (run.overlap.delayed_update || spec::has_no_flush(run.parallel)) {
+        const char* key =
+            run.overlap.delayed_update ? "overlap.delayed_update" : "parallel.pipeline.schedule";
+        at.found.error(location, "the average cannot be validated in this run",
+                       fmt::format("with this {}, parameters differ from the weights between steps", key),
+                       fmt::format("Set validate.weights=raw, or change {}; `ziggurat eval --average` "
+                                   "measures the average of a checkpoint.",
+                                   key));
+    }
+}
+
 /// Checks that validation losses exist if a key depends on them; otherwise it would wait for ever.
 void there_are_validation_losses(const Resolution& at) {
     if (at.run.validate.every) {
@@ -63,6 +85,8 @@ constexpr std::array rules = {
     Rule{validation_has_data, "validate.every data.validation data.held_out"},
     Rule{validation_data_is_looked_at, "validate.every data.validation data.held_out"},
     Rule{there_are_validation_losses, "validate.every checkpoint.keep.best train.stop_when"},
+    Rule{validated_weights_exist,
+         "validate.weights train.average overlap.delayed_update parallel.pipeline.schedule"},
     Rule{samples_can_be_read, "validate.sample data.tokenizer.kind"},
     Rule{prompts_say_something, "validate.sample.prompt"},
 };

@@ -108,6 +108,10 @@ constexpr Row rows[] = {
      .min = 1, .max = max_elements,
      .on_resume = noted,
      .doc = "Global batches per validation, evenly spaced over the set; all is the whole set once."},
+    {.path = "validate.weights", .type = Type::keyword, .fallback = "raw", .keywords = "raw average both",
+     .on_resume = noted,
+     .doc = "Weights that are validated: those of the last step, their average (train.average), or both, one after "
+            "the other. With average and both, checkpoint.keep.best and train.stop_when follow the average."},
     {.path = "validate.sample", .doc = "Text generated after each validation."},
     {.path = "validate.sample.prompt", .type = Type::text, .on_resume = noted,
      .doc = "Beginning of the text.",

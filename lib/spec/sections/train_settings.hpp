@@ -119,10 +119,18 @@ struct Sample {
     bool operator==(const Sample&) const = default;
 };
 
+/// Weights that validations measure.
+enum class ValidatedWeights {
+    raw,
+    average,  ///< train.average
+    both      ///< both; the best checkpoint and early stopping follow the average
+};
+
 struct Validate {
     std::optional<Interval> every;
     std::int64_t batches = 0;  ///< validation samples in global batches, evenly spaced; 0: all of them
     std::optional<Sample> sample;
+    ValidatedWeights weights = ValidatedWeights::raw;
 
     bool operator==(const Validate&) const = default;
 };

@@ -99,7 +99,13 @@ struct ValidationReport {
     std::int64_t loss_tokens = 0;                 ///< number of target tokens of the mean, or of pairs
     std::optional<RewardMeans> rewards = {};      ///< with a preference objective
     std::vector<SourceLoss> loss_by_source = {};  ///< one per validation source; empty if there is only one
+    /// Loss of the averaged weights, if both were validated. The rest is of the weights of the last step.
+    std::optional<double> average_loss = {};
+    bool is_of_average = false;  ///< all is of the averaged weights
     double seconds = 0;
+
+    /// Returns the loss that the best checkpoint and early stopping follow.
+    std::optional<double> decisive_loss() const noexcept { return average_loss ? average_loss : loss; }
 };
 
 /// Report of one save that has completed or failed.

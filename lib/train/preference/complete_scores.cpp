@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/error.hpp"
@@ -159,13 +160,16 @@ bool score_and_keep(const ScoredRun& run,
     return is_complete;
 }
 
+std::int64_t num_known(const ReferenceScores& scores) {
+    return std::ranges::count_if(scores.all(),
+                                 [](const kernels::AnswerSums& score) { return !std::isnan(score.chosen); });
+}
+
 void print_kept(const ScoredRun& run, const ReferenceScores& scores) {
-    const auto known = std::ranges::count_if(
-        scores.all(), [](const kernels::AnswerSums& score) { return !std::isnan(score.chosen); });
     run.reporter.print_line(
         fmt::format("stopped before step {}: the reference has scored {} of {} pairs, which {} keeps. Run "
                     "the same command again to continue with the others.",
-                    run.resumed.progress.step + 1, format_grouped(known),
+                    run.resumed.progress.step + 1, format_grouped(num_known(scores)),
                     format_grouped(std::ssize(scores.all())), partial_scores_file));
 }
 
@@ -234,7 +238,8 @@ class ReferencePass {
 
     /// Loads the weights of the reference. If they are not the expected ones, kept scores are taken again.
     void load_reference(const StopCheck& stop) {
-        const auto from = load_reference_weights(run_.spec, run_.world, run_.assembly, run_.reporter, stop);
+        const auto from =
+            load_reference_weights(run_.spec, run_.world, run_.assembly, run_.reporter, need(), stop);
         if (!from.empty()) {
             key_.source = of_first(run_.world, [&] { return source_key(from, false); });
         }
@@ -254,6 +259,25 @@ class ReferencePass {
         scores_.forget();
         take_kept_scores(kept_, key_, run_.reporter, scores_);
         windows_ = unscored_windows(run_, scores_);
+    }
+
+    /// Returns the reason why the weights of the reference are needed.
+    std::string need() const {
+        std::set<std::int64_t> pairs;
+        for (const auto& window : windows_) {
+            for (const auto pair : run_.corpus.pairs_of(window)) {
+                if (!scores_.knows(pair)) {
+                    pairs.insert(pair);
+                }
+            }
+        }
+        const auto known = num_known(scores_);
+        return known == 0 ? fmt::format("run.dir has no {} that applies", reference_scores_file)
+                          : fmt::format(
+                                "{} has the scores of {} pairs, and the steps up to {} need {} more. Restore "
+                                "the weights, or end at a step whose pairs are scored (train.steps)",
+                                reference_scores_file, format_grouped(known), run_.spec.train.steps,
+                                format_grouped(std::ssize(pairs)));
     }
 
     const ScoredRun& run_;

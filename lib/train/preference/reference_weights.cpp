@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 #include "layout/families/role.hpp"
 #include "layout/tensors.hpp"
-#include "train/preference/reference_scores.hpp"
 #include "train/report/reporter.hpp"
 
 namespace ziggurat::train {
@@ -51,6 +50,7 @@ std::string load_reference_weights(const spec::RunSpec& spec,
                                    const comm::Context& world,
                                    Assembly& assembly,
                                    Reporter& reporter,
+                                   const std::string& need,
                                    const StopCheck& stop) {
     const auto& objective = spec.train.objective;
     spec::RunSpec reference = spec;
@@ -63,10 +63,10 @@ std::string load_reference_weights(const spec::RunSpec& spec,
             return begin_from_scratch(reference, "", world, assembly.state(), reporter, "the reference has",
                                       stop);
         } catch (const Error& error) {
-            throw Error{error.kind(),
-                        fmt::format("{} The weights of the reference (train.objective.reference) are needed, "
-                                    "because run.dir has no {} that applies.",
-                                    error.what(), reference_scores_file)};
+            throw Error{
+                error.kind(),
+                fmt::format("{} The weights of the reference (train.objective.reference) are needed: {}.",
+                            error.what(), need)};
         }
     };
     const auto loaded = load();

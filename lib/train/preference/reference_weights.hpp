@@ -19,12 +19,14 @@ bool has_reference_weights(const spec::RunSpec& spec, const Resumed& resumed);
 ///
 /// Returns the checkpoint that they come from; empty if they come from a Hugging Face model, or are random.
 ///
+/// \param need  why the weights are needed, for errors: a clause
 /// Collective: over `world`
 /// Errors:     those of begin_from_scratch(), also Stopped
 std::string load_reference_weights(const spec::RunSpec& spec,
                                    const comm::Context& world,
                                    Assembly& assembly,
                                    Reporter& reporter,
+                                   const std::string& need,
                                    const StopCheck& stop = {});
 
 /// Sets the initial values that `resumed` lacks: those of all tensors, or of adapters.

@@ -145,6 +145,9 @@ void EventFile::validate(const ValidationReport& report) {
         values_.push_back({"reward/validation_margin", report.rewards->margin()});
         values_.push_back({"reward/validation_accuracy", report.rewards->accuracy});
     }
+    if (report.average_loss) {
+        values_.push_back({"loss/validation_average", *report.average_loss});
+    }
     const auto& tags = source_tags("loss/validation/", report.loss_by_source, validation_tags_);
     for (std::size_t i = 0; i < tags.size(); ++i) {
         if (const auto mean = report.loss_by_source[i].mean()) {

@@ -43,7 +43,7 @@ class EventFile {
     /// Tags: `loss/train`, `optim/lr`, `optim/grad_norm`, `optim/skipped`, `perf/tokens_per_s`,
     /// `perf/step_s`, `perf/mfu`, `stall/<lane>_pct` of the step's time, `memory/<tier>_gib`, `data/tokens`.
     void step(const StepReport& report);
-    /// Writes `loss/validation`.
+    /// Writes `loss/validation`, and `loss/validation_average` if both weights were validated.
     void validate(const ValidationReport& report);
     /// Continues in a new file, after the folder was removed.
     ///

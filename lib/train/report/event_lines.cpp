@@ -72,6 +72,10 @@ StyledText validation_line(const ValidationReport& report, std::int64_t total_st
     }
     line.add(fmt::format(" {}/{} | loss {:.4f}", report.step, total_steps, *report.loss));
     std::vector<std::string> parts;
+    if (report.is_of_average || report.average_loss) {
+        line.add(report.average_loss ? fmt::format(" (average {:.4f})", *report.average_loss)
+                                     : " of the average");
+    }
     if (report.rewards) {
         parts = {fmt::format(" | accuracy {:.1f}%", 100 * report.rewards->accuracy),
                  fmt::format(", margin {:.4f}", report.rewards->margin()),

@@ -157,7 +157,21 @@ void Metrics::validate(const ValidationReport& report) {
     line_.field(report.rewards ? "loss_pairs" : "loss_tokens", report.loss_tokens);
     rewards(report.rewards);
     loss_by_source(report.loss_by_source, report.rewards.has_value());
+    if (report.is_of_average) {
+        line_.field("weights", "average");
+    }
+    if (report.average_loss) {
+        line_.field("average_loss", report.average_loss);
+    }
     line_.field("validate_s", report.seconds);
+    write();
+}
+
+void Metrics::best(const ValidationReport& report) {
+    begin("best");
+    line_.field("step", report.step);
+    line_.field("tokens", report.tokens);
+    line_.field("loss", report.decisive_loss());
     write();
 }
 

@@ -87,6 +87,8 @@ class Metrics {
     /// Writes `resume`: the run resumes from a checkpoint of `step`. Earlier rows are of earlier jobs.
     void resume(std::int64_t step);
     void validate(const ValidationReport& report);
+    /// Records that no earlier validation of the same data has such a low loss.
+    void best(const ValidationReport& report);
     /// Writes `spike`: values of the step, their standard deviations above the mean of earlier steps, and
     /// whether its update was skipped.
     void spike(const StepReport& report);

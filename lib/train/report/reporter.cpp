@@ -344,6 +344,12 @@ void Reporter::validation(const ValidationReport& report) {
     }
 }
 
+void Reporter::best(const ValidationReport& report) {
+    if (files_) {
+        files_->metrics.best(report);
+    }
+}
+
 void Reporter::warn_of_no_targets(std::int64_t step) {
     if (!has_warned_of_no_targets_) {
         print_line(message(

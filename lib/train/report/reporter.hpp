@@ -78,6 +78,8 @@ class Reporter {
     /// Reports a rollback, after open(), to a checkpoint of `step` because of a spike in step `from`.
     void roll_back(std::int64_t step, std::int64_t from, std::int64_t next_sample);
     void validation(const ValidationReport& report);
+    /// Records that this validation is the best one of its data.
+    void best(const ValidationReport& report);
     void sample(std::int64_t step, const std::string& continuation);
     void checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async);
     void checkpoint_end(const CheckpointReport& report);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <vector>
@@ -13,55 +11,21 @@
 #include "base/text/message.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
+#include "checkpoint/catalogue/input_checkpoints.hpp"
 #include "checkpoint/catalogue/read_choice.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "comm/control.hpp"
 #include "train/control/training_schedule.hpp"
 #include "train/report/reporter.hpp"
+#include "train/resume/first_decision.hpp"
 #include "train/resume/next_checkpoint.hpp"
 #include "train/resume/resume_choice.hpp"
+#include "train/resume/run_inputs.hpp"
 #include "train/resume/start_check.hpp"
 #include "train/save/load_state.hpp"
 
 namespace ziggurat::train {
 namespace {
-
-using nlohmann::json;
-
-/// Decision of rank 0, as broadcast to all ranks.
-struct Decision {
-    std::string path;  ///< empty: start from scratch
-    bool is_own = true;
-    std::string manifest;  ///< the text of COMPLETE, with the order of the samples that follow
-};
-
-/// Calls `decide` on rank 0 and broadcasts its result, or its error, to all ranks.
-Decision decide_on_first(const comm::Context& world, const std::function<Decision()>& decide) {
-    json with_display_path;
-    if (world.rank() == 0) {
-        try {
-            const auto made = decide();
-            with_display_path = {{"path", made.path}, {"is_own", made.is_own}, {"manifest", made.manifest}};
-        } catch (const Error& error) {
-            with_display_path = {{"code", error.exit_code()}, {"problem", error.what()}};
-        } catch (const Stopped& stopped) {
-            with_display_path = {{"stopped", stopped.what()}};
-        } catch (const std::exception& error) {
-            with_display_path = {{"code", static_cast<int>(ErrorKind::resource)}, {"problem", error.what()}};
-        }
-    }
-    constexpr auto replace = json::error_handler_t::replace;  // paths may be any bytes
-    const auto received =
-        json::parse(comm::broadcast(world, with_display_path.dump(-1, ' ', false, replace)));
-    if (received.contains("stopped")) {
-        throw Stopped{received["stopped"].get<std::string>(), true};
-    }
-    if (received.contains("code")) {
-        throw Error{static_cast<ErrorKind>(received["code"].get<int>()),
-                    received["problem"].get<std::string>()};
-    }
-    return {received["path"], received["is_own"], received["manifest"]};
-}
 
 /// Prints the messages that were not printed before.
 void tell(const StartReport& report, std::set<std::string>& reported, Reporter& reporter) {
@@ -212,6 +176,13 @@ Resumed begin_from_scratch(const spec::RunSpec& spec,
         from_scratch.weights_from = std::move(taken.path);
         from_scratch.has_weights_of_base = keeps_base(taken.manifest);
     }
+    if (!deck.empty()) {
+        from_scratch.deck =
+            from_scratch.weights_from.empty()
+                ? deck
+                : checkpoint::with_input(deck, checkpoint::init_key, from_scratch.weights_from);
+    }
+    find_reference(spec, world, reporter, from_scratch);
     return from_scratch;
 }
 
@@ -261,7 +232,7 @@ Resumed resume(const spec::RunSpec& spec,
             }
             const auto checked = check_resume(intent, *choice, *chosen);
             tell(checked.report, reported, reporter);
-            return {chosen->path(), choice->is_own(), to_text(checked.manifest)};
+            return {chosen->path(), choice->is_own(), to_text(checked.manifest), checked.deck};
         });
         if (decision.path.empty()) {
             return begin_from_scratch(spec, deck, world, state, reporter, "begins with", stop);
@@ -274,9 +245,11 @@ Resumed resume(const spec::RunSpec& spec,
             const auto bytes_read = load_state(world, state, reader);
             Resumed resumed{.path = decision.path,
                             .is_own = decision.is_own,
+                            .deck = decision.deck,
                             .has_weights_of_base = keeps_base(manifest_of(decision)),
                             .progress = manifest_of(decision).progress,
                             .bytes_read = bytes_read};
+            find_inputs(spec, world, reporter, resumed);
             reporter.print_line(
                 resumed_line(spec, resumed, reader.manifest(), seconds_between(begin_ns, monotonic_ns())));
             return resumed;

@@ -22,7 +22,12 @@ struct Resumed {
     bool is_own = false;  ///< the checkpoint is in run.dir
     /// The weights come from another run or model that has no adapters for this run.
     bool lacks_adapters = false;
-    std::string weights_from = {};  ///< from scratch: checkpoint that the weights come from; may be empty
+    /// Checkpoint that the initial weights of the run come from.
+    ///
+    /// Empty if they come from a Hugging Face model, are random, or the deck was not given.
+    std::string weights_from = {};
+    std::string reference_from = {};  ///< checkpoint of train.objective.reference; empty: it names none
+    std::string deck = {};  ///< effective deck that names these checkpoints; empty if it was not given
     /// Apart from adapters, the weights are those of the Hugging Face model that the checkpoint's run started
     /// from.
     bool has_weights_of_base = false;

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
 #include "checkpoint/catalogue/deck_changes.hpp"
+#include "checkpoint/catalogue/input_checkpoints.hpp"
 #include "checkpoint/catalogue/weight_changes.hpp"
 #include "checkpoint/hf/hf_weights.hpp"
 #include "layout/families/family.hpp"
@@ -140,6 +141,9 @@ StartCheck check_resume(const StartRequest& intent,
                         const ResumeChoice& choice,
                         const checkpoint::CheckpointReader& chosen) {
     StartCheck checked{.manifest = chosen.manifest(), .is_finished = false, .report = {}};
+    if (!intent.deck.empty()) {
+        checked.deck = checkpoint::with_recorded_inputs(checked.manifest.deck, intent.deck);
+    }
     auto& progress = checked.manifest.progress;
     add(checked.report.warnings, choice.loss());
     if (checked.report.warnings.empty()) {
@@ -147,7 +151,7 @@ StartCheck check_resume(const StartRequest& intent,
     }
     std::vector<DeckChange> changes;
     if (!intent.deck.empty()) {
-        changes = compare_decks(checked.manifest.deck, intent.deck, checked.report);
+        changes = compare_decks(checked.manifest.deck, checked.deck, checked.report);
     }
     if (choice.is_instead_of_named()) {
         expect_same_origin(intent, changes, chosen.path(), progress.step);

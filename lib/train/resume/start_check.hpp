@@ -28,6 +28,7 @@ struct StartReport {
 struct StartCheck {
     checkpoint::Manifest manifest;  ///< with the order of the samples that follow
     bool is_finished = false;       ///< all steps of the run are done
+    std::string deck = {};          ///< of StartRequest, with the inputs that the run began with
     StartReport report;
 };
 

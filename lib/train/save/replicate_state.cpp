@@ -85,7 +85,10 @@ void round_masters(const StateView& state) {
 /// Gathers all state of one shard degree among the data ranks that hold the same shard.
 ///
 /// Each transfer fills a small window.
-void share(const comm::Context& world, const StateView& state, int shard_degree) {
+void share(const comm::Context& world,
+           const StateView& state,
+           int shard_degree,
+           const std::function<bool(StateKind)>& is_gathered) {
     const auto& model = state.model;
     const auto members = layout::data_group(model.data_rank, shard_degree, model.spans.data);
     const auto ranks = model.data_members(shard_degree, model.spans.data);
@@ -115,7 +118,8 @@ void share(const comm::Context& world, const StateView& state, int shard_degree)
     };
 
     for (const auto& buffer : state.program.buffers) {
-        if (!is_restored(buffer) || layout::shard_degree(buffer.state, model.spans) != shard_degree) {
+        if (!is_restored(buffer) || layout::shard_degree(buffer.state, model.spans) != shard_degree ||
+            (is_gathered && !is_gathered(buffer.state))) {
             continue;
         }
         // Ranks that hold the same shard split it identically between their tiers.
@@ -151,18 +155,20 @@ void share(const comm::Context& world, const StateView& state, int shard_degree)
 
 }  // namespace
 
-void replicate_state(const comm::Context& world, const StateView& state) {
+void replicate_state(const comm::Context& world,
+                     const StateView& state,
+                     const std::function<bool(layout::StateKind)>& is_gathered) {
     if (state.model.masters == layout::Masters::rounded) {
         round_masters(state);
     }
     std::set<int> degrees;
     for (const auto kind : layout::state_kinds) {
-        if (layout::is_restored(kind)) {
+        if (layout::is_restored(kind) && (!is_gathered || is_gathered(kind))) {
             degrees.insert(layout::shard_degree(kind, state.model.spans));
         }
     }
     for (const int degree : degrees) {
-        share(world, state, degree);
+        share(world, state, degree, is_gathered);
     }
 }
 

@@ -1,7 +1,10 @@
 /// Replication of restored state, from pieces over the data axis to the shard of each rank.
 #pragma once
 
+#include <functional>
+
 #include "comm/context.hpp"
+#include "layout/state_kinds.hpp"
 #include "train/step/state_view.hpp"
 
 namespace ziggurat::train {
@@ -12,7 +15,10 @@ namespace ziggurat::train {
 /// parameters. Afterwards it has the whole shard of each kind according to the shard degrees. Parameters are
 /// rounded from their masters. Source and target of the transfers are the homes of the state.
 ///
+/// \param is_gathered  true for the kinds that are gathered; the same on all ranks; empty: all kinds
 /// Collective: over `world`; communicates among data ranks, outside of any step
-void replicate_state(const comm::Context& world, const StateView& state);
+void replicate_state(const comm::Context& world,
+                     const StateView& state,
+                     const std::function<bool(layout::StateKind)>& is_gathered = {});
 
 }  // namespace ziggurat::train

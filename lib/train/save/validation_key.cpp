@@ -37,6 +37,9 @@ std::uint64_t validation_key(const spec::RunSpec& spec,
         // Weights of the reference are those of the start, or named by the deck.
         key.add("beta", beta).add("label_smoothing", label_smoothing).add("reference", reference);
     }
+    if (spec.validate.weights != spec::ValidatedWeights::raw) {
+        key.add("weights", "average");
+    }
     static_cast<void>(reference_path);
     static_cast<void>(is_reference_published);
     return key.hash();

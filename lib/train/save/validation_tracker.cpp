@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <system_error>
@@ -65,6 +67,14 @@ void ValidationTracker::add(std::int64_t step, double loss, const std::string& r
                                 "choose other checkpoints as the best ones",
                                 error.what())));
     }
+}
+
+bool ValidationTracker::is_best() const {
+    const auto& all = record_.entries();
+    return !all.empty() && std::isfinite(all.back().loss) &&
+           std::ranges::all_of(all.begin(), all.end() - 1, [&](const auto& entry) {
+               return !is_of_latest_data(entry) || !(entry.loss <= all.back().loss);
+           });
 }
 
 std::string ValidationTracker::stop_reason() const {

@@ -41,6 +41,9 @@ class ValidationTracker {
     /// Returns the steps whose checkpoints are kept: the best of each validated data.
     std::vector<std::int64_t> best() const { return record_.best(checkpoint_.keep_best); }
 
+    /// Returns true if no earlier validation of the same data has a loss as low as that of the latest one.
+    bool is_best() const;
+
     /// Returns true if the record has the validation after `step`.
     bool has(std::int64_t step) const {
         return !record_.entries().empty() && record_.entries().back().step == step;

@@ -109,5 +109,36 @@ def is_that_of_the_weights(chosen):
     say(f"averages on {len(LAYOUTS)} layouts are those of the weights")
 
 
+def rows_of(place, run, kind):
+    rows = map(json.loads, (place.folder / run / "metrics.jsonl").read_text().splitlines())
+    return [row for row in rows if row["event"] == kind]
+
+
+def is_validated(chosen):
+    """validate.weights: the loss is that of eval --average, the best checkpoint follows it, and training has the same bits."""
+    place = Place(chosen)
+    settings = (f"train.average={{kind: ema, decay: {DECAY}}}", "validate={every: 2 steps, batches: 2}", "data.held_out=20%",
+                "train.average.from=0 steps")
+    for name, (ranks, layout) in LAYOUTS.items():
+        found = {}
+        for weights in ("raw", "both", "average"):
+            run = f"{name}_{weights}"
+            place.train(run, *settings, *layout, f"validate.weights={weights}", "checkpoint.keep.best=1", ranks=ranks)
+            found[weights] = rows_of(place, run, "validate")
+            hashes = [rows_of(place, of, "end")[-1]["weights_hash"] for of in (run, f"{name}_raw")]
+            expect(hashes[0] == hashes[1], f"{run}: the validation has changed the weights")
+        for raw, both, average in zip(found["raw"], found["both"], found["average"], strict=True):
+            expect(raw["loss"] == both["loss"] and both["average_loss"] == average["loss"] != raw["loss"] and
+                   average["weights"] == "average", f"{name}: {raw} {both} {average}")
+        expect([row["step"] for row in found["raw"]] == [2, 4, 6], f"{name}: {found['raw']}")
+        for row in found["average"][:2] if name in ("alone", "bf16") else found["average"][-1:]:
+            measured = json.loads(place.call("eval", f"{name}_both/ckpt/step-{row['step']:09}", "--average", "--json")[0])
+            expect(abs(measured["loss"] - row["loss"]) < (1e-6 if name != "bf16" else 1e-4) * row["loss"], f"{name}: {row} and {measured}")
+        bests = rows_of(place, f"{name}_both", "best")
+        lows = [row for i, row in enumerate(found["average"]) if all(row["loss"] < other["loss"] for other in found["average"][:i])]
+        expect([(row["step"], row["loss"]) for row in bests] == [(row["step"], row["loss"]) for row in lows], f"{name}: {bests}")
+    say(f"averages are validated on {len(LAYOUTS)} layouts")
+
+
 if __name__ == "__main__":
-    run_script(__doc__, is_that_of_the_weights)
+    run_script(__doc__, is_that_of_the_weights, is_validated)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """A run that has saved never starts from scratch by itself: not where its checkpoints are gone, nor where their disk is.
+A run keeps the checkpoints that it began with, where its deck names a run that is trained on meanwhile.
 
   fourth_day_inputs_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 """
 
+import json
 import pathlib
 import shutil
 import subprocess
@@ -11,9 +13,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import trainings
+from pair_folder import PairFolder
 from trainings import PATIENCE_S, Place, complete_steps, expect, run_script, say
 
-RESOURCE = 3  # exit code
+NO_INPUT, RESOURCE = 2, 3  # exit codes
 SAVES = ["checkpoint.every=2 steps", "checkpoint.keep=2", "schedule={kind: constant, warmup: 0 steps}"]
 
 
@@ -99,5 +102,63 @@ def runs_without_saves_start_again(chosen):
     say("runs without saves start again")
 
 
+def other_validation_data_begins_anew(chosen):
+    """Losses of other data neither end the run nor take the best checkpoint from each other."""
+    place = Place(chosen, "other")
+    (place.folder / "easy.txt").write_text("aaaaaaaa" * 200)
+    (place.folder / "hard.txt").write_text("".join(f"{n * n * 7919 % 100003} " for n in range(600)))
+    settings = ["schedule={kind: constant, warmup: 0 steps}", "checkpoint={every: 50 steps, keep: {last: 1, best: 1}}",
+                "validate={every: 2 steps, batches: 2}", "train.stop_when.patience=1"]
+    on = "data.validation=[{{format: text, path: {}.txt}}]".format
+    run = place.folder / "run"
+    train = on("easy"), on("hard")
+    (place.folder / "text.txt").write_text("aaaaaaaa" * 400 + (place.folder / "hard.txt").read_text())
+    place.train("run", 1, *settings, train[0], "train.steps=4")
+    said = place.train("run", 2, *settings, train[1], "train.steps=8")
+    rows = [row for row in trainings.events(run) if row["event"] in ("validate", "best", "end")]
+    losses = [float(row["loss"]) for row in rows if row["event"] == "validate"]
+    expect(losses[2] > min(losses[:2]), f"the other data is not harder: {losses}")
+    expect(rows[-1]["event"] == "end" and rows[-1]["step"] == 8, f"the run ended early: {rows[-1]}\n{said}")
+    steps = [row["step"] for row in rows if row["event"] == "best"]
+    expect(steps == [2, 4, 6, 8], f"best of each data: {steps} of {losses}")
+    expect({4, 8} <= set(complete_steps(run)), f"the best of each data stay: {complete_steps(run)}")
+    say("other validation data begins anew")
+
+
+OBJECTIVE = {"kind": "dpo", "beta": 0.1}
+REFERENCES = {"start": {}, "named": {"reference": "base"}}
+
+
+def a_run_keeps_its_reference(chosen):
+    """The first weights, and the reference that the deck names, are those of the start, and not newer ones."""
+    place = PairFolder(chosen, "reference")
+    saves = ("checkpoint={every: 2 steps, keep: 9}", "run.resume=auto")
+    base, init = ("optimizer.lr=0.02", *saves), ("model.init={from: checkpoint, path: base}", *saves)
+    place.train("base", OBJECTIVE, "train.steps=2", *base)
+    whole = {}
+    for name, reference in REFERENCES.items():
+        whole[name] = place.train(f"whole_{name}", OBJECTIVE | reference, *init, "train.steps=6")
+        place.train(name, OBJECTIVE | reference, *init, "train.steps=3")
+        deck = (place.folder / name / "deck.effective.yaml").read_text()
+        expect(deck.count("base/ckpt/step-000000002") == 1 + len(reference), f"inputs of {name}: {deck}")
+    place.train("base", OBJECTIVE, "train.steps=6", *base)
+    for name, reference in REFERENCES.items():
+        shutil.copytree(place.folder / name, place.folder / f"{name}_gone")
+        ours = place.train(name, OBJECTIVE | reference, *init, "train.steps=6")
+        for step, expected in zip(ours, whole[name], strict=True):
+            for key in ("loss", "reward_chosen", "reward_rejected"):
+                expect(abs(step[key] - expected[key]) < 1e-6, f"{name}, {key} of step {step['step']}: {step[key]} and "
+                                                              f"{expected[key]} without a pause")
+    # Where these weights are gone, the message says what needs them.
+    shutil.rmtree(place.folder / "base" / "ckpt" / "step-000000002")
+    for name, reference in REFERENCES.items():
+        said = place.call("train", "deck.yaml", f"run.dir={name}_gone", f"train.objective={json.dumps(OBJECTIVE | reference)}",
+                          *init, "train.steps=6", code=NO_INPUT)[1]
+        reason = "run.dir has no reference.scores that applies" if reference else "reference.scores has the scores of"
+        expect("step-000000002" in said and reason in said, f"{name}: {said}")
+    say("a run keeps its reference")
+
+
 if __name__ == "__main__":
-    run_script(__doc__, lost_checkpoints_are_missed, a_link_to_nowhere_is_an_error, runs_without_saves_start_again)
+    run_script(__doc__, lost_checkpoints_are_missed, a_link_to_nowhere_is_an_error, runs_without_saves_start_again,
+               other_validation_data_begins_anew, a_run_keeps_its_reference)

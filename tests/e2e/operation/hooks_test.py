@@ -39,7 +39,7 @@ def the_command_gets_each_event(chosen):
     rare = [row for row in trainings.events(place.folder / "run") if row["event"] not in ("step", "peak", "checkpoint_begin")]
     events = events_of(place, "run")
     expect([event["event"] for event in events] == [row["event"] for row in rare], f"{events} instead of {rare}")
-    expect({"start", "validate", "checkpoint_end", "end"} <= {event["event"] for event in events}, str(events))
+    expect({"start", "validate", "best", "checkpoint_end", "end"} <= {event["event"] for event in events}, str(events))
     for event, row in zip(events, rare):
         expect(event.pop("run_dir") == str(place.folder / "run"), str(event))
         expect(list(event) == list(row) and event.get("step") == row.get("step"), f"{event} instead of {row}")

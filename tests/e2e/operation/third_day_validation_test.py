@@ -115,6 +115,8 @@ def best_checkpoints_stay(chosen):
     place.train("run", 1, "train.steps=24", *settings)
     losses = {row["step"]: float(row["loss"]) for row in rows_of(run, "validate")}
     best = sorted(losses, key=losses.get)[:2]
+    lows = [step for step in losses if all(losses[step] < losses[other] for other in losses if other < step)]
+    expect([row["step"] for row in rows_of(run, "best")] == lows, f"bests {rows_of(run, 'best')} of {losses}")
     expect(best[0] < 16, f"the training does not get worse: {losses}")
     expect(set(best) <= set(complete_steps(run)), f"the best of {losses} stay: {complete_steps(run)}")
     expect(complete_steps(run)[-1] == 24 and len(complete_steps(run)) <= 4, f"others go: {complete_steps(run)}")

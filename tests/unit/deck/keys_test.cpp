@@ -199,6 +199,8 @@ std::map<std::string, Case> cases() {
         {"validate.every", set_to("validate.every", "10 steps", {"data.held_out=10%"})},
         {"validate.batches",
          set_to("validate.batches", "2", {"validate.every=10 steps", "data.held_out=10%"})},
+        {"validate.weights", set_to("validate.weights", "both",
+                                    {"validate.every=10 steps", "data.held_out=10%", "train.average=ema"})},
         {"validate.sample.prompt", changed("validate.sample.prompt", "a", "b", sampled)},
         {"validate.sample.tokens", set_to("validate.sample.tokens", "5", sampled)},
         {"validate.sample.temperature", set_to("validate.sample.temperature", "0.5", sampled)},
