@@ -203,7 +203,7 @@ void TrainingLoop::validate() {
     if (spec_.validate.sample && tokenizer_ != nullptr) {
         const ScopedActivity time{times(), sampling_activity_};
         if (const auto made =
-                generate_text(spec_, assembly_, *tokenizer_, *spec_.validate.sample, step_, {}, stops)) {
+                generate_text(spec_, assembly_, *tokenizer_, *spec_.validate.sample, step_, stops)) {
             reporter_.sample(step_, made->text);
         }
     }
