@@ -34,6 +34,8 @@ struct ModelChoice {
 
 struct SampleOptions : Options, ModelChoice {
     std::string prompt;                 ///< beginning of the text
+    std::string prompts;                ///< file of prompts, JSON lines; -: standard input; empty: none
+    std::int64_t answers = 1;           ///< number of texts after each prompt
     std::int64_t tokens = 200;          ///< number of tokens to generate
     double temperature = 0.8;           ///< 0 takes the most likely token
     std::int64_t top_k = 0;             ///< number of most likely tokens to draw from; 0: all

@@ -164,6 +164,11 @@ CommandRowOf<SampleOptions> sample_row() {
         .options =
             {text_option("--prompt", "TEXT", &SampleOptions::prompt, "a text that is not empty",
                          "beginning of the text"),
+             text_option("--prompts", "FILE", &SampleOptions::prompts, "a file of JSON lines, or -",
+                         "prompts as JSON lines, {\"prompt\": ...} or {\"messages\": [...]} with the chat "
+                         "template; -: standard input. Prints one JSON line for each prompt"),
+             whole("--answers", "N", &SampleOptions::answers, std::int64_t{1}, std::int64_t{1} << 16,
+                   "number of texts after each prompt, with other random numbers (default 1)"),
              whole("--tokens", "N", &SampleOptions::tokens, std::int64_t{1}, std::int64_t{1} << 20,
                    "number of tokens to generate (default 200)"),
              tokenizer_row(), add_bos_row(&ModelChoice::add_bos, "the run's data.add_bos"), temperature_row(),
@@ -174,29 +179,40 @@ CommandRowOf<SampleOptions> sample_row() {
                    "seed of the random numbers (default: the run's)"),
              flag("--chat", &SampleOptions::is_chat,
                   "the prompt is a user's message: renders it with the chat template, generates to the "
-                  "end of the turn and prints the answer alone; needs python3 with jinja2"),
+                  "end of the turn and prints the answer alone; without a prompt, answers each line of "
+                  "standard input (/reset, /quit). Needs python3 with jinja2"),
              text_option("--system", "TEXT", &SampleOptions::system, "a text that is not empty",
-                         "with --chat: system message before the prompt"),
-             text_option("--template", "CHOICE", &SampleOptions::chat_template, "auto, a file, or a name",
-                         "with --chat: auto, a Jinja file, or the name of a template of the tokenizer "
-                         "(default: that of the run's conversations, else auto)")},
+                         "with --chat or --prompts: system message of conversations without one"),
+             text_option(
+                 "--template", "CHOICE", &SampleOptions::chat_template, "auto, a file, or a name",
+                 "with --chat or --prompts: auto, a Jinja file, or the name of a template of the tokenizer "
+                 "(default: that of the run's conversations, else auto)")},
         .examples = {{"ziggurat sample runs/quickstart --prompt 'In the'", "200 tokens"},
                      {"ziggurat sample runs/tuned --chat --prompt 'Why is the sky blue?'", "an answer"},
                      {"mpirun -n 2 ziggurat sample runs/a/ckpt/step-000001000 --prompt 'In the'",
                       "from one checkpoint, on two ranks"}},
         .problem = [](const SampleOptions& options, const GivenOptions& given) -> std::string {
             for (const char* option : {"--system", "--template"}) {
-                if (!options.is_chat && given.has(option)) {
-                    return std::string{option} + " requires --chat. Add it, or leave it out.";
+                if (!options.is_chat && options.prompts.empty() && given.has(option)) {
+                    return std::string{option} + " requires --chat or --prompts. Add one, or leave it out.";
                 }
             }
             if (options.is_chat && given.has("--add-bos")) {
                 return "--add-bos excludes --chat (the template has the begin-of-text token). Leave one out.";
             }
+            if (!options.prompt.empty() && !options.prompts.empty()) {
+                return "--prompt and --prompts exclude each other. Give one of them.";
+            }
+            const bool has_prompt = !options.prompt.empty() || !options.prompts.empty();
+            if (!has_prompt && options.is_chat && given.has("--answers")) {
+                return "--answers requires --prompt or --prompts (a conversation has one answer to each "
+                       "turn). "
+                       "Leave it out.";
+            }
             return options.folder.empty() ? problem_of_folder(options)
-                   : options.prompt.empty()
+                   : !has_prompt && !options.is_chat
                        ? "no prompt is given (the first token is predicted from it). Give --prompt 'a few "
-                         "words'."
+                         "words', --prompts FILE, or --chat for a conversation."
                        : "";
         }};
 }

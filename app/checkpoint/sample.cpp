@@ -4,22 +4,20 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/checkpoint/checkpoint_options.hpp"
 #include "app/checkpoint/loaded_weights.hpp"
+#include "app/checkpoint/sample_chat.hpp"
+#include "app/checkpoint/sample_output.hpp"
+#include "app/checkpoint/sample_prompts.hpp"
 #include "app/checkpoint/trained_model.hpp"
 #include "app/start/tokenizers.hpp"
-#include "base/error.hpp"
-#include "base/text/message.hpp"
 #include "base/text/printable.hpp"
-#include "comm/control.hpp"
-#include "data/chat/answer_ends.hpp"
-#include "data/chat/chat_prompt.hpp"
-#include "data/chat/template_engine.hpp"
+#include "comm/watch/liveness.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "train/inference.hpp"
 #include "train/on_ranks.hpp"
@@ -27,140 +25,137 @@
 namespace ziggurat::app {
 namespace {
 
-/// Returns the number of tokens of the prompt.
-/// Errors: Error{deck} if a token is outside of the model's vocabulary
-std::int64_t expect_rows_for(const std::string& prompt,
-                             const data::TextTokenizer& tokenizer,
-                             spec::AddBos add_bos,
-                             std::int64_t vocab) {
-    std::vector<std::int32_t> ids;
-    data::encode_whole_text(tokenizer, add_bos, prompt, ids);
-    if (const auto largest = std::ranges::max_element(ids); largest != ids.end() && *largest >= vocab) {
-        throw Error{
-            ErrorKind::deck,
-            fmt::format("the prompt has token {}, but the model has {} tokens. Give the tokenizer that it "
-                        "was trained with: --tokenizer PATH.",
-                        *largest, vocab)};
+/// Time that the other ranks wait for a user's turn: no limit, in effect.
+constexpr double max_seconds_of_a_turn = 1e9;
+
+train::TextSettings settings_of(const SampleOptions& options, std::int64_t step) {
+    return {.tokens = options.tokens,
+            .drawing = {options.temperature, options.top_k, options.top_p},
+            .ends = options.ends,
+            .step = step};
+}
+
+void print(const std::string& text, std::FILE* stream) {
+    std::fputs(text.c_str(), stream);
+    std::fflush(stream);
+}
+
+/// Prints the texts after the prompt of the command line.
+void print_texts(const SampleOptions& options, const std::vector<train::GeneratedText>& texts) {
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        const auto shown = options.is_chat ? texts[i].text : options.prompt + texts[i].text;
+        const auto title = texts.size() > 1 ? fmt::format("answer {} of {}:\n", i + 1, texts.size()) : "";
+        print(title + printable(shown, Newlines::kept) + "\n", stdout);
     }
-    return std::ssize(ids);
 }
 
-/// Returns " at 910 tokens/s"; empty if no token was read.
-std::string rate_of(const train::ReadTokens& read) {
-    return read.tokens > 0
-               ? fmt::format(" at {:.4g} tokens/s", static_cast<double>(read.tokens) / read.seconds)
-               : "";
-}
-
-/// Returns "200 tokens at 31.4 tokens/s, after 52 tokens of the prompt at 910 tokens/s".
-std::string speed_of(const train::GeneratedText& made) {
-    const auto tokens = [](std::int64_t number) {
-        return fmt::format("{} token{}", number, number == 1 ? "" : "s");
+/// Generates the texts after all prompts, and prints them in order, as soon as they exist.
+void answer_prompts(const SampleOptions& options,
+                    const comm::Context& world,
+                    const TrainedModel& model,
+                    const data::TextTokenizer& tokenizer,
+                    const SamplePrompts& read,
+                    train::Inference& inference,
+                    Progress& progress) {
+    const bool is_file = !options.prompts.empty();
+    const auto settings = settings_of(options, model.step());
+    SampleAnswers answers{read.prompts.size(), options.answers};
+    if (is_file) {
+        progress.begin("generates", "texts", std::ssize(read.prompts) * options.answers);
+    }
+    const auto add = [&](std::int64_t prompt, std::int64_t answer, train::GeneratedText text) {
+        answers.add(prompt, answer, std::move(text));
+        if (is_file) {
+            progress.advance(1);
+        }
+        while (const auto next = is_file && world.rank() == 0 ? answers.next() : std::nullopt) {
+            print(answer_line(read.records[*next], answers.of(*next)), stdout);
+        }
     };
-    auto text = fmt::format("{} at {:.4g} tokens/s, after {} of the prompt{}", tokens(made.tokens),
-                            static_cast<double>(made.tokens) / made.seconds, tokens(made.prompt_tokens),
-                            rate_of(made.prompt));
-    if (made.again.tokens > 0) {
-        text += fmt::format("; {} read again{}, because the text reached data.seq", tokens(made.again.tokens),
-                            rate_of(made.again));
-    }
-    return text;
-}
-
-/// Returns the choice of the template: as given, else that of the first source of conversations.
-std::string template_choice(const SampleOptions& options, const spec::RunSpec& run) {
-    if (!options.chat_template.empty()) {
-        return options.chat_template;
-    }
-    const auto source = std::ranges::find(run.data.train, spec::TokenFormat::chat,
-                                          [](const auto& one) { return one.format; });
-    return source == run.data.train.end() ? "" : source->chat_template;
-}
-
-/// Returns the text of a conversation that the model continues.
-data::ChatPrompt chat_prompt_of(const SampleOptions& options,
-                                const spec::RunSpec& run,
-                                const data::TextTokenizer& tokenizer) {
-    const auto path = tokenizer_of(run.data.tokenizer, options.tokenizer).path;
-    return data::make_chat_prompt(
-        tokenizer, path, data::find_chat_template(path, template_choice(options, run)),
-        data::template_engine(), data::trained_turn_ends(run.data, tokenizer, run.run.dir), options.system,
-        options.prompt);
-}
-
-/// Returns the prompt of rank 0 on all ranks: only there does Python have to exist.
-///
-/// Collective: over `world`
-data::ChatPrompt shared_prompt(const comm::Context& world, const data::ChatPrompt& prompt) {
-    nlohmann::json sent;
+    const auto times = inference.generate(tokenizer, settings, read.prompts, options.answers, add);
+    progress.end();
     if (world.rank() == 0) {
-        sent = {{"text", prompt.text}, {"end_tokens", prompt.end_tokens}};
+        print(fmt::format("by {}, step {}: {}\n", printable(model.path()), model.step(),
+                          speed_of(times, read.prompts.size())),
+              stderr);
+        if (!is_file) {
+            print_texts(options, answers.of(0));
+        }
     }
-    const auto received = nlohmann::json::parse(
-        comm::broadcast(world, sent.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
-    return {.text = received["text"].get<std::string>(),
-            .end_tokens = received["end_tokens"].get<std::vector<std::int32_t>>()};
+}
+
+/// Answers the turns of a user; see SampleChat.
+std::optional<int> converse(const SampleOptions& options, const comm::Context& world, TrainedModel& model) {
+    int exit_code = 0;
+    std::unique_ptr<const data::TextTokenizer> tokenizer;
+    std::unique_ptr<data::ChatPrompts> prompts;
+    const auto open = [&] {
+        tokenizer = open_tokenizer_of(model.run, options.tokenizer, model.path());
+        set_cache_home(model.run, options.kv_cache);
+    };
+    const auto open_on_first = [&] {
+        open();
+        prompts = chat_prompts_of(options, model.run, *tokenizer);
+        print_tokenizer_notes(*tokenizer, spec::AddBos::no);
+    };
+    if (!is_agreed(world, exit_code, open_on_first)) {
+        return exit_code;
+    }
+    if (!tokenizer) {  // on all ranks except rank 0
+        open();
+    }
+    model.run.run.seed = options.seed.value_or(model.run.run.seed);
+    auto run = train::generating(model.run, model.here, 1, options.tokens);
+    run.cached = train::conversation_passes(run);
+    set_compute(run, options.compute);
+    return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
+        progress.end();
+        world.liveness()->set_hang_timeout(max_seconds_of_a_turn);
+        std::optional<SampleChat> chat;
+        if (world.rank() == 0) {
+            print(fmt::format("{}, step {}\n", printable(model.path()), model.step()), stderr);
+            chat.emplace(options, run, *tokenizer, *prompts);
+        }
+        const auto settings = settings_of(options, model.step());
+        return inference.converse(*tokenizer, settings, [&](train::TextGenerator& generator) {
+            return hold_conversation(world, chat ? &*chat : nullptr, generator);
+        });
+    });
 }
 
 std::optional<int> sample_model(const SampleOptions& options,
                                 const comm::Context& world,
                                 TrainedModel& model) {
     int exit_code = 0;
-    std::int64_t prompt_tokens = 0;
     std::unique_ptr<const data::TextTokenizer> tokenizer;
-    data::ChatPrompt prompt{.text = options.prompt, .end_tokens = {}};
-    model.run.data.add_bos =
-        options.is_chat ? spec::AddBos::no : add_bos_of(options.add_bos, model.run.data.add_bos);
+    SamplePrompts read;
+    model.run.data.add_bos = add_bos_of(options.add_bos, model.run.data.add_bos);
     const auto open = [&] {
         tokenizer = open_tokenizer_of(model.run, options.tokenizer, model.path());
-        if (options.is_chat && world.rank() == 0) {
-            prompt = chat_prompt_of(options, model.run, *tokenizer);
-        }
-        const auto tokens = prompt_tokens =
-            expect_rows_for(prompt.text, *tokenizer, model.run.data.add_bos, model.run.model.vocab);
         set_cache_home(model.run, options.kv_cache);
-        if (world.rank() == 0) {
-            print_tokenizer_notes(*tokenizer, model.run.data.add_bos);
-        }
-        if (world.rank() == 0 && tokens > model.run.data.seq) {
-            std::fputs((message(Severity::note,
-                                fmt::format("the prompt has {} tokens, but the model reads at most {} "
-                                            "(data.seq): it continues from the last {}",
-                                            tokens, model.run.data.seq, model.run.data.seq)) +
-                        "\n")
-                           .c_str(),
-                       stderr);
-        }
     };
-    if (!is_agreed(world, exit_code, open)) {
+    const auto open_and_read = [&] {
+        open();
+        read = read_sample_prompts(options, model.run, *tokenizer);
+    };
+    if (!is_agreed(world, exit_code, open_and_read)) {
         return exit_code;
-    }
-    if (options.is_chat) {
-        prompt = shared_prompt(world, prompt);
     }
     if (!tokenizer) {  // on all ranks except rank 0
         open();
     }
+    read.prompts = shared_prompts(world, std::move(read.prompts));
+    std::size_t longest = 0;
+    for (const auto& prompt : read.prompts) {
+        longest = std::max(longest, prompt.tokens.size());
+    }
     model.run.run.seed = options.seed.value_or(model.run.run.seed);
-    auto run = train::generating(model.run, model.here, prompt_tokens, options.tokens);
+    auto run = train::generating(model.run, model.here, static_cast<std::int64_t>(longest), options.tokens,
+                                 std::ssize(read.prompts) * options.answers);
     set_compute(run, options.compute);
     return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
         progress.end();
-        const auto step = model.step();
-        const spec::Sample sample{prompt.text, options.tokens, options.temperature};
-        const auto made = inference.generate(*tokenizer, sample, step,
-                                             {.top_k = options.top_k,
-                                              .top_p = options.top_p,
-                                              .ends = options.ends,
-                                              .end_tokens = prompt.end_tokens});
-        if (world.rank() == 0) {
-            std::fputs(
-                fmt::format("by {}, step {}: {}\n", printable(model.path()), step, speed_of(made)).c_str(),
-                stderr);
-            const auto shown = options.is_chat ? made.text : options.prompt + made.text;
-            std::fputs(printable(shown, Newlines::kept).c_str(), stdout);
-            std::fputs("\n", stdout);
-        }
+        answer_prompts(options, world, model, *tokenizer, read, inference, progress);
         return 0;
     });
 }
@@ -168,9 +163,11 @@ std::optional<int> sample_model(const SampleOptions& options,
 }  // namespace
 
 int sample(const SampleOptions& options) {
+    const bool has_prompt = !options.prompt.empty() || !options.prompts.empty();
     return train::on_ranks([&](const comm::Context& world) {
-        return with_trained_model(options, world,
-                                  [&](TrainedModel& model) { return sample_model(options, world, model); });
+        return with_trained_model(options, world, [&](TrainedModel& model) {
+            return has_prompt ? sample_model(options, world, model) : converse(options, world, model);
+        });
     });
 }
 

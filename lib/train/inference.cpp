@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/throw_on_all_ranks.hpp"
+#include "layout/cache/kv_cache.hpp"
 #include "schedule/build_program.hpp"
 #include "spec/passes_with_cache.hpp"
 #include "train/generate/choice_scores.hpp"
@@ -90,7 +91,8 @@ int largest_tensor_degree(const spec::Model& model, int ranks) {
 spec::RunSpec generating(const spec::RunSpec& trained,
                          const InferenceRanks& ranks,
                          std::int64_t prompt,
-                         std::int64_t tokens) {
+                         std::int64_t tokens,
+                         std::int64_t texts) {
     auto run = evaluating(trained, ranks, 1);
     auto& parallel = run.parallel;
     const bool are_nodes_equal = ranks.ranks % ranks.ranks_per_node == 0;
@@ -104,8 +106,15 @@ spec::RunSpec generating(const spec::RunSpec& trained,
         run.sharding.sum_group = parallel.data;
         run.train.global_batch = parallel.data;
     }
-    run.cached = spec::passes_of_one_text(run, prompt, tokens);
+    run.cached = spec::passes_of_texts(run, prompt, tokens, texts);
     return run;
+}
+
+spec::CachedPasses conversation_passes(const spec::RunSpec& run) {
+    auto passes = spec::passes_of_texts(run, run.data.seq, 0);
+    passes.sequences = 2;  // a prompt and its text, which share the full pages of the prompt
+    passes.pages = layout::cache_pages(passes.positions) + 1;
+    return passes;
 }
 
 Inference::Inference(const spec::RunSpec& run, const comm::Context& world, const device::RankDevices& devices)
@@ -180,11 +189,25 @@ std::vector<double> Inference::scores(const data::ChoiceRows& rows,
     });
 }
 
-GeneratedText Inference::generate(const data::TextTokenizer& tokenizer,
-                                  const spec::Sample& sample,
-                                  std::int64_t step,
-                                  const TextLimits& limits) {
-    return pass([&] { return generate_text(run_, assembly_, tokenizer, sample, step, limits).value(); });
+GenerationTimes Inference::generate(const data::TextTokenizer& tokenizer,
+                                    const TextSettings& settings,
+                                    std::span<const TextPrompt> prompts,
+                                    std::int64_t answers,
+                                    const TextGenerator::OnText& on_text) {
+    return pass([&] {
+        TextGenerator generator{run_, assembly_, tokenizer, settings};
+        generator.generate(prompts, answers, on_text);
+        return generator.times();
+    });
+}
+
+int Inference::converse(const data::TextTokenizer& tokenizer,
+                        const TextSettings& settings,
+                        const std::function<int(TextGenerator&)>& work) {
+    return pass([&] {
+        TextGenerator generator{run_, assembly_, tokenizer, settings};
+        return work(generator);
+    });
 }
 
 }  // namespace ziggurat::train

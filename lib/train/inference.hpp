@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,19 +39,26 @@ spec::RunSpec evaluating(const spec::RunSpec& trained,
                          const InferenceRanks& unchanged,
                          std::int64_t micro_batch);
 
-/// Returns the run `trained` as a run that generates one text on these ranks.
+/// Returns the run `trained` as a run that generates texts on these ranks.
 ///
 /// It differs from evaluating(): the ranks of a node divide each layer (tensor axis), as far as the heads,
 /// the MLP and the vocabulary of the model allow, and the rest divides the layers (stages). A forward of one
 /// token then reads each weight once, on one rank.
 ///
-/// \param prompt  tokens of the prompt
-/// \param tokens  tokens to generate
+/// \param prompt  tokens of the longest prompt
+/// \param tokens  tokens to generate after each prompt
+/// \param texts   number of texts; up to spec::max_texts_at_once are generated at the same time
 /// Collective: local; pure
 spec::RunSpec generating(const spec::RunSpec& trained,
                          const InferenceRanks& ranks,
                          std::int64_t prompt,
-                         std::int64_t tokens);
+                         std::int64_t tokens,
+                         std::int64_t texts = 1);
+
+/// Returns the passes of TextGenerator::answer(), for a conversation of up to data.seq tokens.
+///
+/// \param run  made by generating()
+spec::CachedPasses conversation_passes(const spec::RunSpec& run);
 
 /// Evaluation-only state of a model: its parameters, the buffers of its passes, and their KV cache.
 class Inference {
@@ -93,16 +102,25 @@ class Inference {
                                Progress* progress = nullptr,
                                const StopCheck& stop = {});
 
-    /// Generates the text that follows `sample.prompt`; see train/generate/text_generator.hpp.
+    /// Generates `answers` texts after each prompt; see train/generate/text_generator.hpp.
     ///
-    /// It equals the text that training printed after `step` for the same sample and run.seed.
+    /// Answer 0 equals the text that training printed after settings.step for the same sample and run.seed.
     ///
-    /// \pre the run is made by generating()
+    /// \pre the run is made by generating() for these prompts
     /// Collective: over all ranks
-    GeneratedText generate(const data::TextTokenizer& tokenizer,
-                           const spec::Sample& sample,
-                           std::int64_t step,
-                           const TextLimits& limits = {});
+    GenerationTimes generate(const data::TextTokenizer& tokenizer,
+                             const TextSettings& settings,
+                             std::span<const TextPrompt> prompts,
+                             std::int64_t answers,
+                             const TextGenerator::OnText& on_text);
+
+    /// Returns the result of `work` with a generator, for TextGenerator::answer().
+    ///
+    /// \pre run.cached is conversation_passes(run)
+    /// Collective: over all ranks
+    int converse(const data::TextTokenizer& tokenizer,
+                 const TextSettings& settings,
+                 const std::function<int(TextGenerator&)>& work);
 
     Assembly& assembly() noexcept { return assembly_; }
 

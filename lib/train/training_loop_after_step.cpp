@@ -257,7 +257,7 @@ std::optional<std::string> TrainingLoop::generate_sample(const Evaluation::Stops
         return std::nullopt;
     }
     const ScopedActivity time{times(), sampling_activity_};
-    const auto made = generate_text(spec_, assembly_, *tokenizer_, *spec_.validate.sample, step_, {}, stops);
+    const auto made = generate_text(spec_, assembly_, *tokenizer_, *spec_.validate.sample, step_, stops);
     return made ? std::optional{made->text} : std::nullopt;
 }
 

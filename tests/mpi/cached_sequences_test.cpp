@@ -7,13 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "data/tokenizer/text_tokenizer.hpp"
 #include "layout/mesh.hpp"
 #include "tests/support/device/test_processors.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/tiny_training.hpp"
-#include "train/generate/text_generator.hpp"
 #include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
@@ -138,53 +136,6 @@ TEST_P(Cached, TheHomeOfTheCacheChangesNoBits) {
         EXPECT_EQ(losses.prompt_then_tokens, at_device.prompt_then_tokens);
         EXPECT_EQ(losses.whole, at_device.whole);
     }
-}
-
-TEST(TextGenerator, ReadsTheSecondHalfOfALongTextAgain) {
-    const comm::Context& world = test::world();
-    auto run = run_of("llama", world.size());
-    run.model.vocab = run.model.vocab_padded = 256;
-    run.data.seq = run.model.max_seq = 20;
-    run.validate.sample = spec::Sample{.prompt = "beginning", .tokens = 40, .temperature = 0};
-    const auto tokenizer = data::open_tokenizer(spec::Tokenizer{});
-    test::TinyHooks hooks;
-    hooks.begin = [&](Assembly& assembly) {
-        const auto whole = generate_text(run, assembly, *tokenizer, *run.validate.sample, 0);
-        EXPECT_EQ(whole->tokens, 40);
-        EXPECT_EQ(whole->prompt_tokens, 9);
-        EXPECT_EQ(whole->prompt.tokens, 8) << "the last token of the prompt is read with logits";
-        EXPECT_EQ(whole->again.tokens, 3 * 9);
-        // The cache is full with tokens 0 to 19, which predict token 20. Then it has only tokens 11 to 20.
-        const auto text = run.validate.sample->prompt + whole->text;
-        for (const std::size_t last : {20, 31}) {
-            const spec::Sample next{.prompt = text.substr(last - 9, 10), .tokens = 10, .temperature = 0};
-            EXPECT_EQ(generate_text(run, assembly, *tokenizer, next, 0)->text, text.substr(last + 1, 10));
-        }
-        return run.train.steps;
-    };
-    test::train_tiny(run, world, test::Keep::nothing, {}, hooks);
-}
-
-TEST(TextGenerator, EndsBeforeAnEndToken) {
-    const comm::Context& world = test::world();
-    auto run = run_of("llama", world.size());
-    run.model.vocab = run.model.vocab_padded = 256;
-    run.validate.sample = spec::Sample{.prompt = "beginning", .tokens = 12, .temperature = 2};
-    const auto tokenizer = data::open_tokenizer(spec::Tokenizer{});
-    test::TinyHooks hooks;
-    hooks.begin = [&](Assembly& assembly) {
-        const auto& sample = *run.validate.sample;
-        const auto whole = generate_text(run, assembly, *tokenizer, sample, 0)->text;
-        for (const std::size_t last : {0, 5, 11}) {
-            const TextLimits limits{.end_tokens = {static_cast<unsigned char>(whole[last])}};
-            const auto ended = generate_text(run, assembly, *tokenizer, sample, 0, limits);
-            const auto length = whole.find(whole[last]);
-            EXPECT_EQ(ended->text, whole.substr(0, length));
-            EXPECT_EQ(ended->tokens, static_cast<std::int64_t>(length) + 1);
-        }
-        return run.train.steps;
-    };
-    test::train_tiny(run, world, test::Keep::nothing, {}, hooks);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Cached, ::testing::Values("gpt2", "llama", "gemma2", "gemma3", "qwen3"));

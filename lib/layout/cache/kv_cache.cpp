@@ -5,6 +5,7 @@
 #include "base/round_up.hpp"
 #include "layout/families/attention_window.hpp"
 #include "layout/families/family.hpp"
+#include "spec/passes_with_cache.hpp"
 
 namespace ziggurat::layout {
 
@@ -25,6 +26,10 @@ CacheSizes cache_sizes(const spec::RunSpec& run, const spec::CachedPasses& passe
         sizes.window_pages = std::min(sizes.pages, passes.sequences * std::min(each, of_window));
     }
     return sizes;
+}
+
+std::int64_t kept_logits(std::int64_t rows) {
+    return rows <= spec::max_texts_at_once ? rows : 1;
 }
 
 std::int64_t cache_page_bytes(const spec::RunSpec& run) {

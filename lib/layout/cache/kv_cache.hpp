@@ -36,6 +36,11 @@ std::int64_t cache_pages(std::int64_t positions);
 /// Returns the sizes of the cache of `passes`.
 CacheSizes cache_sizes(const spec::RunSpec& run, const spec::CachedPasses& passes);
 
+/// Returns the number of rows of a pass whose logits the host gets: all of a pass that generates texts.
+///
+/// Passes with more rows than texts that are generated together compute losses.
+std::int64_t kept_logits(std::int64_t rows);
+
 /// Returns the bytes of one page of one layer on one rank.
 std::int64_t cache_page_bytes(const spec::RunSpec& run);
 

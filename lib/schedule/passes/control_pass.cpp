@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "layout/cache/kv_cache.hpp"
+
 namespace ziggurat::schedule {
 namespace {
 
@@ -223,20 +225,26 @@ class ControlCopies {
                model_.table.units[op.unit].phases[op.phase].kind == layout::PhaseKind::logits;
     }
 
-    /// Copies one row of the logits of `op`, for the op's columns. The row is selected at run time.
+    /// Returns the number of rows of logits that the host gets.
+    std::int64_t kept_rows() const {
+        return program_.variant == Variant::cached ? layout::kept_logits(program_.cached.rows) : 1;
+    }
+
+    /// Copies rows of the logits of `op`, for the op's columns. The rows are selected at run time.
     void watch(const Op& op) {
         const auto& block =
             model_.has_grid() ? *program_.find_read(op, Role::input) : *program_.find_write(op, Role::output);
         const std::int64_t width = model_.element_bytes;
         const std::int64_t row_bytes = block.bytes() / (op.row_end - op.row_begin);
+        const auto& phase = model_.table.units[op.unit].phases[op.phase];
+        const auto stride = model_.has_grid() ? row_bytes : phase.out * width;
         if (given_.watched_logits < 0) {
-            const auto& phase = model_.table.units[op.unit].phases[op.phase];
             Buffer made;
             made.name = "watched logits";
             made.tier = spec::Tier::host;
             made.lifetime = Lifetime::inputs;
             made.consumer = MemoryCategory::batch;
-            made.bytes = model_.has_grid() ? row_bytes : phase.out * width;
+            made.bytes = kept_rows() * stride;
             given_.watched_logits = program_.add_buffer(std::move(made));
         }
         auto made = copy(Engine::device_to_host, op.microbatch, op.label + " watched");
@@ -246,7 +254,15 @@ class ControlCopies {
         made.column_begin = op.column_begin;
         made.column_end = op.column_end;
         made.reads.push_back(block);
-        made.writes.push_back({given_.watched_logits, Role::watched, {{op.column_begin * width, row_bytes}}});
+        Operand rows{given_.watched_logits, Role::watched, {}};
+        if (row_bytes == stride) {
+            rows.runs.push_back({0, kept_rows() * stride});
+        } else {  // a tile of the columns
+            for (std::int64_t row = 0; row < kept_rows(); ++row) {
+                rows.runs.push_back({row * stride + op.column_begin * width, row_bytes});
+            }
+        }
+        made.writes.push_back(std::move(rows));
         program_.ops.push_back(std::move(made));
     }
 

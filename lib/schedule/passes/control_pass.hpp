@@ -16,7 +16,8 @@ namespace ziggurat::schedule {
 ///   clipped by their own norms have their own sums, which `unit_clip` reads, too;
 /// - a copy of the losses of a micro-batch after their last writer;
 /// - in an evaluation program, after each block of logits, a copy of the row of one token, selected before
-///   the run, to trainer_buffers.watched_logits.
+///   the run, to trainer_buffers.watched_logits. In a program with a KV cache: of up to
+///   layout::kept_logits() rows.
 ///
 /// Copies have the purpose `control` and their own lanes (Program::control_lane). Device copies live within a
 /// step, so other buffers can reuse their memory.

@@ -52,6 +52,22 @@ int CachedSequences::fork(int from, std::int64_t positions) {
     return made;
 }
 
+bool CachedSequences::can_cut(int sequence, std::int64_t positions) const {
+    const auto first_read = positions - spec_.model.window + 1;
+    return std::ranges::all_of(pools_, [&](const Pool& pool) {
+        return pool.layers == layout::CacheLayers::without_window || positions == 0 ||
+               pool.pages.page_of(sequence, std::max<std::int64_t>(0, first_read)) >= 0;
+    });
+}
+
+void CachedSequences::cut(int sequence, std::int64_t positions) {
+    ZG_EXPECTS(positions <= length(sequence) && can_cut(sequence, positions));
+    lengths_[sequence] = positions;
+    for (auto& pool : pools_) {
+        pool.pages.drop_after(sequence, positions);
+    }
+}
+
 void CachedSequences::close(int sequence) {
     for (auto& pool : pools_) {
         pool.pages.clear(sequence);
@@ -137,12 +153,11 @@ std::vector<float> CachedSequences::losses(std::span<const NextToken> tokens, st
     return all;
 }
 
-std::span<const float> CachedSequences::logits(int sequence, std::int32_t token) {
+std::span<const float> CachedSequences::logits(std::span<const NextToken> tokens) {
+    ZG_EXPECTS(std::ssize(tokens) <= layout::kept_logits(passes_.logit_rows));
     auto& program = assembly_.cached(CachedKind::logits);
-    program.watch.set_row(0);
-    const NextToken next{sequence, token};
-    run(CachedKind::logits, {&next, 1});
-    program.watch.set_row(-1);
+    program.watch.set_rows(0, std::ssize(tokens));
+    run(CachedKind::logits, tokens);
     return program.watch.logits(assembly_.world());
 }
 

@@ -1,6 +1,7 @@
 /// Sequences in a KV cache, and the passes that extend them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -30,6 +31,12 @@ class CachedSequences {
 
     /// Returns the largest length of a sequence.
     std::int64_t max_positions() const { return passes_.positions; }
+    /// Returns the largest number of tokens of a call of logits().
+    ///
+    /// With several sequences, one is for a prompt.
+    std::int64_t max_texts() const {
+        return std::min(passes_.logit_rows, std::max<std::int64_t>(1, passes_.sequences - 1));
+    }
     std::int64_t max_rows(schedule::CachedKind kind) const;
     std::int64_t length(int sequence) const { return lengths_.at(sequence); }
 
@@ -37,6 +44,12 @@ class CachedSequences {
     int open();
     /// Returns a new sequence with the first `positions` positions of `from`.
     int fork(int from, std::int64_t positions);
+    /// Returns true if a sequence can continue after its first `positions` positions.
+    ///
+    /// Layers with a window keep only the pages of the window before the end of the sequence.
+    bool can_cut(int sequence, std::int64_t positions) const;
+    /// Removes all positions from `positions` on. \pre can_cut(); no other sequence shares their pages
+    void cut(int sequence, std::int64_t positions);
     void close(int sequence);
 
     /// Adds tokens to their sequences, without logits. `tokens` may be empty.
@@ -47,10 +60,12 @@ class CachedSequences {
     std::int64_t passes_for(schedule::CachedKind kind, std::int64_t tokens) const;
     /// Adds tokens to their sequences. Returns the loss of each one, 0 without a target.
     std::vector<float> losses(std::span<const NextToken> tokens, std::int64_t num_passes);
-    /// Adds one token. Returns the logits of the token after it, [vocab], valid until the next call.
+    /// Adds tokens of different sequences. Returns the logits of the token after each one, [tokens, vocab],
+    /// valid until the next call.
     ///
+    /// \pre at most max_texts() tokens, in passes of texts (spec::passes_of_texts)
     /// Collective: over `world` if the model is split over the tensor axis or stages
-    std::span<const float> logits(int sequence, std::int32_t token);
+    std::span<const float> logits(std::span<const NextToken> tokens);
 
   private:
     /// Runs one pass of at most max_rows(kind) tokens.

@@ -44,6 +44,16 @@ void PagePool::drop_before(int sequence, std::int64_t position) {
     }
 }
 
+void PagePool::drop_after(int sequence, std::int64_t position) {
+    const auto kept = layout::cache_pages(position);
+    for (auto index = kept; index < columns_; ++index) {
+        release(at(sequence, index));
+    }
+    if (position % layout::cache_page_positions != 0) {
+        ZG_EXPECTS(users_[at(sequence, kept - 1)] == 1);
+    }
+}
+
 void PagePool::clear(int sequence) {
     for (std::int64_t index = 0; index < columns_; ++index) {
         release(at(sequence, index));

@@ -28,6 +28,10 @@ class PagePool {
     void extend(int sequence, std::int64_t begin, std::int64_t end);
     /// Takes from the sequence the pages that hold only positions below `position`.
     void drop_before(int sequence, std::int64_t position);
+    /// Takes from the sequence the pages that hold only positions from `position` on.
+    ///
+    /// Errors: Error{internal} if another sequence has the page that then is not full
+    void drop_after(int sequence, std::int64_t position);
     /// Takes all pages from the sequence.
     void clear(int sequence);
 

@@ -1,4 +1,4 @@
-/// Logits of one token, for sampling.
+/// Logits of tokens, for sampling.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace ziggurat::train {
 
-/// Probe that copies the logits of one token of the micro-batch to the host.
+/// Probe that copies the logits of one token of the micro-batch, or of some, to the host.
 ///
 /// A program computes the losses block by block, so the logits of the micro-batch never exist as a whole.
 class LogitsProbe {
@@ -28,9 +28,14 @@ class LogitsProbe {
                 const schedule::Program& program,
                 const state::TierMemory& memory);
 
-    /// Selects the row (token) of the next run. Call it before the run.
-    void set_row(std::int64_t row) noexcept { row_ = row; }
-    /// Returns the logits of the row after a run, [vocab], on all ranks, with their factor and their cap.
+    /// Selects rows (tokens) of the next run. Call it before the run.
+    ///
+    /// \param count  0: no rows; at most layout::kept_logits()
+    void set_rows(std::int64_t first, std::int64_t count) noexcept {
+        first_row_ = first;
+        rows_ = count;
+    }
+    /// Returns the logits of the rows after a run, [rows, vocab], on all ranks, with their factor and cap.
     ///
     /// The slices of the tensor axis are joined, and the last stage sends them to the other stages.
     ///
@@ -41,7 +46,7 @@ class LogitsProbe {
     static bool is_watching(const schedule::Program& program, const schedule::Op& op) {
         return program.find_write(op, schedule::Role::watched) != nullptr;
     }
-    /// Binds a copy of the row, which runs if the block that `op` reads contains the row.
+    /// Binds a copy of the rows that the block which `op` reads contains.
     ///
     /// This object must not move afterwards.
     ///
@@ -52,6 +57,10 @@ class LogitsProbe {
                 const device::Stream& stream);
 
   private:
+    /// Returns the elements of this rank's slice of a row.
+    std::int64_t columns() const noexcept;
+    /// Reads this rank's slices of the rows.
+    void widen_own();
     void join(const comm::Context& world);
 
     spec::DType type_;
@@ -59,9 +68,11 @@ class LogitsProbe {
     std::int64_t first_ = 0;  ///< first column of this rank's logits
     bool is_cut_;             ///< the logits are split over ranks
     bool gives_;              ///< this rank contributes its logits: one replica of each slice does
-    std::int64_t row_ = -1;
-    std::span<const std::byte> row_of_host_;  ///< in the type of the logits, including padding
-    std::vector<float> logits_;
+    std::int64_t vocab_;
+    std::int64_t first_row_ = 0, rows_ = 0;
+    std::int64_t kept_rows_ = 1;               ///< rows that the program keeps
+    std::span<const std::byte> rows_of_host_;  ///< in the type of the logits, including padding
+    std::vector<float> logits_;                ///< [kept rows, vocab]
 };
 
 }  // namespace ziggurat::train

@@ -187,7 +187,7 @@ void Assembly::copy_cache_page(layout::CacheLayers layers, std::int32_t from, st
 }
 
 void Assembly::watch_logits(std::int64_t row) {
-    parts_->watch.set_row(row);
+    parts_->watch.set_rows(row, 1);
 }
 
 std::span<const float> Assembly::watched_logits() const {

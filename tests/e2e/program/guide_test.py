@@ -108,6 +108,8 @@ EXPECTED = {
         (r"ziggurat eval runs/small$", Expected(r"data +data\.", r"perplexity", quick=True)),
         (r"ziggurat eval runs/small ", Expected(r"bits per byte", r"perplexity", quick=True)),
         (r"mpirun -n 2 ziggurat eval runs/small ", Expected(r'"bits_per_byte":')),
+        (r"ziggurat sample runs/small --prompts", Expected(r"by runs/small/ckpt/.*: 80 tokens at", quick=True)),
+        (r"head -1 answers\.jsonl", Expected(r'^\{"id":"genesis","prompt":"In the beginning","answers":\[\{"text":', quick=True)),
         (r"ziggurat import models/mine ", Expected(r"runs/mine/ckpt/step-000000000 +21 tensors")),
         (r"ziggurat tokenize texts/\*\.txt --tokenizer models/mine", Expected(r"runs/mine/train\.bin +[\d,]+ tokens")),
         (r"ziggurat check runs/mine/deck\.yaml", Expected(r"vocab 500", r"FITS")),

@@ -220,6 +220,12 @@ TEST(CommandLine, SamplesAndEvaluates) {
     EXPECT_EQ(chosen.compute, "fp32");
     EXPECT_TRUE(chosen.average);
     EXPECT_EQ(chosen.seed, 18446744073709551615U);
+    EXPECT_EQ(chosen.answers, 1);
+    const auto many = print_line({"sample", "runs/a", "--prompts", "-", "--answers", "4", "--system", "s"})
+                          .options<SampleOptions>();
+    EXPECT_EQ(many.prompts, "-");
+    EXPECT_EQ(many.answers, 4);
+    EXPECT_TRUE(print_line({"sample", "runs/a", "--chat"}).options<SampleOptions>().prompt.empty());
     const auto eval = print_line({"eval", "runs/a", "--data", "x.bin", "--format", "llmc", "--json"})
                           .options<EvalOptions>();
     EXPECT_EQ(eval.data, "x.bin");
@@ -245,6 +251,10 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
     EXPECT_NE(mismatch({"inspect", "a", "--prompt", "b"}).find("has no option '--prompt'"),
               std::string::npos);
     EXPECT_NE(mismatch({"sample", "a"}).find("no prompt is given"), std::string::npos);
+    EXPECT_NE(mismatch({"sample", "a", "--answers", "2", "--chat"}).find("requires --prompt or --prompts"),
+              std::string::npos);
+    EXPECT_NE(mismatch({"sample", "a", "--prompt", "b", "--prompts", "c"}).find("exclude each other"),
+              std::string::npos);
     EXPECT_NE(mismatch({"sample", "a", "--prompt", "In", "the"}).find("Quote a text"), std::string::npos);
     EXPECT_NE(mismatch({"sample", "a", "--prompt", "b", "--system", "c"}).find("--system requires --chat"),
               std::string::npos);
@@ -362,8 +372,9 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
          {"--tensors", "--tensor", "--verify", "--diff", "--tokenizer", "--sample", "--html", "--json",
           "--help"}},
         {{"sample"},
-         {"--prompt", "--tokens", "--tokenizer", "--add-bos", "--temperature", "--top-k", "--top-p", "--stop",
-          "--compute", "--average", "--kv-cache", "--seed", "--chat", "--system", "--template", "--help"}},
+         {"--prompt", "--prompts", "--answers", "--tokens", "--tokenizer", "--add-bos", "--temperature",
+          "--top-k", "--top-p", "--stop", "--compute", "--average", "--kv-cache", "--seed", "--chat",
+          "--system", "--template", "--help"}},
         {{"eval"},
          {"--data", "--format", "--dtype", "--task", "--tokenizer", "--add-bos", "--choices", "--compute",
           "--average", "--kv-cache", "--json", "--help"}},

@@ -14,10 +14,14 @@ using test::deck_error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class ChatPrompts : public ::testing::Test {
+class PromptsOfChats : public ::testing::Test {
   protected:
+    struct Prompt {
+        std::string text;
+        std::vector<std::int32_t> end_tokens;
+    };
     /// \param turn_end  text after each message
-    ChatPrompt prompt(const std::string& turn_end, const std::string& system = "") {
+    Prompt prompt(const std::string& turn_end, const std::string& system = "") {
         auto json = test::tokenizer_json({});
         json["added_tokens"] = {added_token(256, "<|end|>"), added_token(257, "</s>"),
                                 added_token(258, "<x>")};
@@ -26,18 +30,23 @@ class ChatPrompts : public ::testing::Test {
         chat.path = "own.jinja";
         chat.text = "{% for m in messages %}{{ m.role }}:{{ m.content }}" + turn_end +
                     "{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}";
-        return make_chat_prompt(*tokenizer, folder_ / "tokenizer.json", chat, {}, {}, system, "q?");
+        ChatPrompts prompts{*tokenizer, folder_ / "tokenizer.json", chat, {}, {}};
+        auto question = make_question(system, "q?");
+        const auto first = prompts.render(question);
+        question.messages.push_back({{"role", "assistant"}, {"content", "a"}});
+        EXPECT_TRUE(prompts.render(question).starts_with(first + "a")) << "one process renders both";
+        return {first, prompts.end_tokens()};
     }
 
     test::ScratchFolder folder_;
 };
 
-TEST_F(ChatPrompts, EndWithTheGenerationPrompt) {
+TEST_F(PromptsOfChats, EndWithTheGenerationPrompt) {
     EXPECT_EQ(prompt("<|end|>").text, "user:q?<|end|>assistant:");
     EXPECT_EQ(prompt("<|end|>", "s").text, "system:s<|end|>user:q?<|end|>assistant:");
 }
 
-TEST_F(ChatPrompts, KnowTheTokensThatEndAnAnswer) {
+TEST_F(PromptsOfChats, KnowTheTokensThatEndAnAnswer) {
     EXPECT_THAT(prompt("<|end|>{{ '\\n' }}").end_tokens, ElementsAre(256, 257))
         << "</s> is the document token";
     EXPECT_THAT(prompt(";").end_tokens, ElementsAre(257));
@@ -54,10 +63,10 @@ TEST(ChatPromptsOfBytes, NeedATokenThatEndsAnAnswer) {
     chat.path = "own.jinja";
     chat.text = "{% for m in messages %}{{ m.content }};{% endfor %}";
     const auto tokenizer = make_byte_tokenizer();
-    EXPECT_THAT(deck_error_of([&] { make_chat_prompt(*tokenizer, "", chat, {}, {}, "", "q"); }),
+    EXPECT_THAT(deck_error_of([&] { ChatPrompts(*tokenizer, "", chat, {}, {}); }),
                 HasSubstr("no token ends an answer (the chat template 'own.jinja'"));
-    EXPECT_THAT(deck_error_of([&] { make_chat_prompt(*tokenizer, "", chat, {}, {}, "", "\xff"); }),
-                HasSubstr("not UTF-8"));
+    EXPECT_THAT(deck_error_of([] { make_question("", "\xff"); }), HasSubstr("not UTF-8"));
+    EXPECT_THAT(deck_error_of([] { make_question("\xff", "a"); }), HasSubstr("not UTF-8"));
 }
 
 }  // namespace

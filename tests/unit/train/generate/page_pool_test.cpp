@@ -35,6 +35,19 @@ TEST(PagePool, TakesPagesBackBeforeAWindow) {
     EXPECT_EQ(pool.num_free(), 4);
 }
 
+TEST(PagePool, TakesPagesBackAfterAPosition) {
+    PagePool pool{2, 4, 8};
+    pool.extend(0, 0, 200);
+    pool.drop_after(0, 65);
+    EXPECT_THAT(pool.table(), ElementsAre(0, 1, -1, -1, /**/ -1, -1, -1, -1));
+    pool.drop_after(0, 64);
+    EXPECT_THAT(pool.table(), ElementsAre(0, -1, -1, -1, /**/ -1, -1, -1, -1));
+    pool.share(0, 1, 64);
+    EXPECT_THROW(pool.drop_after(0, 63), Error) << "the other sequence would see what follows";
+    pool.drop_after(0, 0);
+    EXPECT_EQ(pool.num_free(), 7);
+}
+
 TEST(PagePool, SharesFullPagesAndCopiesTheLastOne) {
     PagePool pool{3, 3, 5};
     pool.extend(0, 0, 140);
