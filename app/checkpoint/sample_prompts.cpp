@@ -19,16 +19,6 @@
 namespace ziggurat::app {
 namespace {
 
-/// Returns the choice of the template: as given, else that of the first source of conversations.
-std::string template_choice(const SampleOptions& options, const spec::RunSpec& run) {
-    if (!options.chat_template.empty()) {
-        return options.chat_template;
-    }
-    const auto source = std::ranges::find(run.data.train, spec::TokenFormat::chat,
-                                          [](const auto& one) { return one.format; });
-    return source == run.data.train.end() ? "" : source->chat_template;
-}
-
 /// Returns the name of the file of prompts in messages.
 std::string name_of_file(const SampleOptions& options) {
     return options.prompts == "-" ? "standard input" : "'" + options.prompts + "'";
@@ -96,9 +86,11 @@ std::unique_ptr<data::ChatPrompts> chat_prompts_of(const SampleOptions& options,
                                                    const spec::RunSpec& run,
                                                    const data::TextTokenizer& tokenizer) {
     const auto path = tokenizer_of(run.data.tokenizer, options.tokenizer).path;
-    return std::make_unique<data::ChatPrompts>(
-        tokenizer, path, data::find_chat_template(path, template_choice(options, run)),
-        data::template_engine(), data::trained_turn_ends(run.data, tokenizer, run.run.dir));
+    const auto choice =
+        options.chat_template.empty() ? data::chat_template_choice(run.data) : options.chat_template;
+    return std::make_unique<data::ChatPrompts>(tokenizer, path, data::find_chat_template(path, choice),
+                                               data::template_engine(),
+                                               data::trained_turn_ends(run.data, tokenizer, run.run.dir));
 }
 
 train::TextPrompt encode_conversation(const std::string& text,

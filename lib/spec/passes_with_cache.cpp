@@ -35,9 +35,11 @@ CachedPasses cached_passes(const RunSpec& run) {
     if (!run.validate.sample) {
         return {};
     }
-    // A token has at least one byte. A tokenizer may add a token and a space at the beginning.
+    // A token has at least one byte. A tokenizer may add a token and a space at the beginning. A template may
+    // add a text of any length.
     const auto& sample = *run.validate.sample;
-    return passes_of_texts(run, std::ssize(sample.prompt) + 2, sample.tokens);
+    const auto prompt = sample.is_chat ? run.data.seq : std::ssize(sample.prompt) + 2;
+    return passes_of_texts(run, prompt, sample.tokens);
 }
 
 bool has_only_cached_passes(const RunSpec& run) {

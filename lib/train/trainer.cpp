@@ -16,6 +16,7 @@
 #include "train/report/reporter.hpp"
 #include "train/report/run_header.hpp"
 #include "train/report/shared_folder.hpp"
+#include "train/sample_prompt.hpp"
 #include "train/save/data_guard.hpp"
 #include "train/step/same_program.hpp"
 #include "train/training_loop.hpp"
@@ -47,7 +48,7 @@ int train(const spec::RunSpec& spec,
     }
     const auto reading = stop.check_of("reads the training data");
     const auto corpus = open_corpus(spec, world, context.open_source, reading);
-    const auto tokenizer = open_tokenizer_of_samples(spec, world);
+    const auto sample = open_sample_prompt(spec, world);
     DataGuard data{corpus, nodes, world, reporter, reading};
     comm::stop_on_all_ranks(world, [&] {
         if (is_first) {
@@ -77,7 +78,7 @@ int train(const spec::RunSpec& spec,
                                .world = world,
                                .devices = devices,
                                .corpus = corpus,
-                               .tokenizer = tokenizer.get(),
+                               .sample = sample,
                                .data = data,
                                .context = context,
                                .requests = requests,

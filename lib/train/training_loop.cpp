@@ -66,7 +66,7 @@ TrainingLoop::TrainingLoop(const LoopInputs& inputs)
       requests_{inputs.requests},
       reporter_{inputs.reporter},
       stop_{inputs.stop},
-      tokenizer_{inputs.tokenizer},
+      sample_{inputs.sample},
       data_{inputs.data},
       devices_{inputs.devices},
       assembly_{spec_,           build_programs(spec_, inputs.world.rank()),

@@ -31,6 +31,7 @@
 #include "train/report/run_context.hpp"
 #include "train/report/slow_path_watch.hpp"
 #include "train/resume/resume.hpp"
+#include "train/sample_prompt.hpp"
 #include "train/save/checkpointer.hpp"
 #include "train/save/data_guard.hpp"
 #include "train/save/validation_tracker.hpp"
@@ -54,7 +55,7 @@ struct LoopInputs {
     const comm::Context& world;
     const device::RankDevices& devices;
     const data::Corpus& corpus;
-    const data::TextTokenizer* tokenizer;  ///< tokenizer of validate.sample; nullptr without samples
+    const SamplePrompt& sample;  ///< of validate.sample; empty without samples
     DataGuard& data;
     RunContext& context;
     Requests& requests;
@@ -145,7 +146,7 @@ class TrainingLoop {
     Requests& requests_;
     Reporter& reporter_;
     StopCheck stop_;
-    const data::TextTokenizer* tokenizer_;
+    const SamplePrompt& sample_;
     DataGuard& data_;
     ResidentMemory resident_;
     device::RankDevices devices_;

@@ -253,11 +253,12 @@ bool TrainingLoop::validate_average(const Evaluation::Stops& stops,
 }
 
 std::optional<std::string> TrainingLoop::generate_sample(const Evaluation::Stops& stops) {
-    if (!spec_.validate.sample || tokenizer_ == nullptr) {
+    if (!spec_.validate.sample || !sample_.tokenizer) {
         return std::nullopt;
     }
     const ScopedActivity time{times(), sampling_activity_};
-    const auto made = generate_text(spec_, assembly_, *tokenizer_, *spec_.validate.sample, step_, stops);
+    const auto made = generate_text(spec_, assembly_, *sample_.tokenizer, *spec_.validate.sample,
+                                    sample_.prompt, step_, stops);
     return made ? std::optional{made->text} : std::nullopt;
 }
 

@@ -46,7 +46,9 @@ TEST(TextGenerator, ReadsTheSecondHalfOfALongTextAgain) {
         const auto text = run.validate.sample->prompt + whole->text;
         for (const std::size_t last : {20, 31}) {
             const spec::Sample next{.prompt = text.substr(last - 9, 10), .tokens = 10, .temperature = 0};
-            EXPECT_EQ(generate_text(run, assembly, *tokenizer, next, 0)->text, text.substr(last + 1, 10));
+            const auto end = encode_prompt(*tokenizer, run.data.add_bos, next.prompt);
+            EXPECT_EQ(generate_text(run, assembly, *tokenizer, next, end, 0)->text,
+                      text.substr(last + 1, 10));
         }
         return run.train.steps;
     };
@@ -62,7 +64,8 @@ TEST(TextGenerator, EndsBeforeAnEndToken) {
     test::TinyHooks hooks;
     hooks.begin = [&](Assembly& assembly) {
         const auto& sample = *run.validate.sample;
-        const auto whole = generate_text(run, assembly, *tokenizer, sample, 0)->text;
+        const auto begin = encode_prompt(*tokenizer, run.data.add_bos, sample.prompt);
+        const auto whole = generate_text(run, assembly, *tokenizer, sample, begin, 0)->text;
         for (const std::size_t last : {0, 5, 11}) {
             auto prompt = encode_prompt(*tokenizer, run.data.add_bos, sample.prompt);
             prompt.end_tokens = {static_cast<unsigned char>(whole[last])};

@@ -17,7 +17,9 @@ std::string text_of(const spec::RunSpec& run, const comm::Context& group) {
     std::string text;
     test::TinyHooks hooks;
     hooks.begin = [&](Assembly& assembly) {
-        text = generate_text(run, assembly, *tokenizer, *run.validate.sample, 0)->text;
+        text = generate_text(run, assembly, *tokenizer, *run.validate.sample,
+                             encode_prompt(*tokenizer, run.data.add_bos, run.validate.sample->prompt), 0)
+                   ->text;
         return run.train.steps;
     };
     test::train_tiny(run, group, test::Keep::nothing, {}, hooks);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -44,6 +45,12 @@ std::string ChatPrompts::render(const ChatRecord& conversation) {
                           .asks_for_answer = true};
     request.marked = {0, std::ssize(request.messages)};
     return process_.render(request).text;
+}
+
+std::string chat_template_choice(const spec::Data& data) {
+    const auto source =
+        std::ranges::find(data.train, spec::TokenFormat::chat, [](const auto& one) { return one.format; });
+    return source == data.train.end() ? "" : source->chat_template;
 }
 
 ChatRecord make_question(const std::string& system, const std::string& user) {

@@ -10,6 +10,7 @@
 #include "data/chat/template_engine.hpp"
 #include "data/chat/template_process.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
+#include "spec/run_spec.hpp"
 
 namespace ziggurat::data {
 
@@ -40,6 +41,9 @@ class ChatPrompts {
     TemplateProcess process_;
     std::vector<std::int32_t> end_tokens_;
 };
+
+/// Returns the choice of the template of a run: that of its first source of conversations; empty: auto.
+std::string chat_template_choice(const spec::Data& data);
 
 /// Returns the conversation that begins with a user's message.
 ///

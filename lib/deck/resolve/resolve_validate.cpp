@@ -5,18 +5,20 @@ namespace {
 
 std::optional<spec::Sample> sample(Resolution& resolution) {
     Values& values = resolution.values;
-    const bool is_asked = values.has("validate.sample.prompt") ||
-                          values.is_written("validate.sample.tokens") ||
-                          values.is_written("validate.sample.temperature");
+    const bool is_asked =
+        values.has("validate.sample.prompt") || values.is_written("validate.sample.tokens") ||
+        values.is_written("validate.sample.temperature") || values.is_written("validate.sample.chat");
     if (!is_asked) {
         values.erase("validate.sample.tokens");
         values.erase("validate.sample.temperature");
+        values.erase("validate.sample.chat");
         return std::nullopt;
     }
     resolution.require("validate.sample.prompt", "a sample continues a text");
     return spec::Sample{.prompt = values.text("validate.sample.prompt"),
                         .tokens = values.integer("validate.sample.tokens"),
-                        .temperature = values.real("validate.sample.temperature")};
+                        .temperature = values.real("validate.sample.temperature"),
+                        .is_chat = values.boolean("validate.sample.chat")};
 }
 
 }  // namespace

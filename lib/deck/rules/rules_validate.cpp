@@ -36,6 +36,15 @@ void samples_can_be_read(const Resolution& at) {
     }
 }
 
+void chats_have_an_end(const Resolution& at) {
+    const auto& sample = at.run.validate.sample;
+    if (sample && sample->is_chat && at.run.data.tokenizer.kind == spec::TokenizerKind::bytes) {
+        at.found.error(at.values.location("validate.sample.chat"), "a chat sample with the bytes tokenizer",
+                       "bytes have no chat template, and no token ends an answer",
+                       "Use tokenizer: {kind: hf, path: PATH}.");
+    }
+}
+
 void prompts_say_something(const Resolution& at) {
     const auto& sample = at.run.validate.sample;
     if (sample && sample->prompt.empty()) {
@@ -89,6 +98,7 @@ constexpr std::array rules = {
          "validate.weights train.average overlap.delayed_update parallel.pipeline.schedule"},
     Rule{samples_can_be_read, "validate.sample data.tokenizer.kind"},
     Rule{prompts_say_something, "validate.sample.prompt"},
+    Rule{chats_have_an_end, "validate.sample.chat data.tokenizer.kind"},
 };
 
 }  // namespace

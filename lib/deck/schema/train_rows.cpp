@@ -121,6 +121,8 @@ constexpr Row rows[] = {
      .doc = "Tokens to generate."},
     {.path = "validate.sample.temperature", .type = Type::real, .fallback = "0.8", .min = 0, .max = 100,
      .on_resume = noted, .doc = "Divisor of the logits; 0 selects the most likely token."},
+    {.path = "validate.sample.chat", .type = Type::boolean, .fallback = "false", .on_resume = noted,
+     .doc = "The prompt is a user's message, which the chat template renders; needs python3 with jinja2."},
 };
 // clang-format on
 static_assert(print_resume_notes(rows), "a key has a value, and no .on_resume");

@@ -115,6 +115,7 @@ struct Sample {
     std::string prompt;
     std::int64_t tokens = 0;
     double temperature = 0.8;
+    bool is_chat = false;  ///< the prompt is a user's message, which the chat template renders
 
     bool operator==(const Sample&) const = default;
 };

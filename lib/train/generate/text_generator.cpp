@@ -167,11 +167,11 @@ std::optional<GeneratedText> generate_text(const spec::RunSpec& spec,
                                            Assembly& assembly,
                                            const data::TextTokenizer& tokenizer,
                                            const spec::Sample& sample,
+                                           const TextPrompt& prompt,
                                            std::int64_t step,
                                            const std::function<bool()>& stops) {
     const TextSettings settings{
         .tokens = sample.tokens, .drawing = {.temperature = sample.temperature}, .ends = {}, .step = step};
-    const auto prompt = encode_prompt(tokenizer, spec.data.add_bos, sample.prompt);
     GeneratedText made;
     const auto keep = [&](std::int64_t, std::int64_t, GeneratedText text) { made = std::move(text); };
     TextGenerator generator{spec, assembly, tokenizer, settings};

@@ -96,15 +96,17 @@ class TextGenerator {
     GenerationTimes times_;
 };
 
-/// Generates the text after `sample.prompt`; nullopt if `stops` cancelled it. See TextGenerator.
+/// Generates the text of a sample; nullopt if `stops` cancelled it. See TextGenerator.
 ///
-/// \param step  key of the random numbers
+/// \param prompt  of the sample, as tokens
+/// \param step    key of the random numbers
 /// \pre the run has passes with a KV cache (spec::cached_passes)
 /// Collective: over all ranks
 std::optional<GeneratedText> generate_text(const spec::RunSpec& spec,
                                            Assembly& assembly,
                                            const data::TextTokenizer& tokenizer,
                                            const spec::Sample& sample,
+                                           const TextPrompt& prompt,
                                            std::int64_t step,
                                            const std::function<bool()>& stops = {});
 

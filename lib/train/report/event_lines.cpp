@@ -105,12 +105,9 @@ StyledText validation_line(const ValidationReport& report, std::int64_t total_st
     return line;
 }
 
-std::string sample_block(std::int64_t step,
-                         std::string_view prompt,
-                         std::string_view continuation,
-                         double temperature,
-                         int columns) {
-    const std::string text = printable(std::string{prompt} + std::string{continuation}, Newlines::kept);
+std::string sample_block(
+    std::int64_t step, std::string_view prompt, std::string_view sampled, double temperature, int columns) {
+    const std::string text = printable(sampled, Newlines::kept);
     const auto head = [&](const std::string& shown) {
         return fmt::format("sample after step {}, prompt \"{}\", temperature {:g}:", step, shown,
                            temperature);

@@ -32,7 +32,7 @@ StyledText validation_line(const ValidationReport& report, std::int64_t total_st
 /// The head is shortened to `columns` by shortening the prompt. The text keeps its own lines.
 std::string sample_block(std::int64_t step,
                          std::string_view prompt,
-                         std::string_view continuation,
+                         std::string_view sampled,
                          double temperature,
                          int columns = 0);
 

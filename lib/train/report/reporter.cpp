@@ -368,7 +368,8 @@ void Reporter::sample(std::int64_t step, const std::string& continuation) {
     if (files_ && spec_.validate.sample) {
         const auto& asked = *spec_.validate.sample;
         print_fitted([&](int columns) {
-            return sample_block(step, asked.prompt, continuation, asked.temperature, columns);
+            const auto text = asked.is_chat ? continuation : asked.prompt + continuation;
+            return sample_block(step, asked.prompt, text, asked.temperature, columns);
         });
     }
 }

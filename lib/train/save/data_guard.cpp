@@ -94,17 +94,6 @@ data::Corpus open_corpus(const spec::RunSpec& spec,
     return std::move(*corpus);
 }
 
-std::unique_ptr<const data::TextTokenizer> open_tokenizer_of_samples(const spec::RunSpec& spec,
-                                                                     const comm::Context& world) {
-    std::unique_ptr<const data::TextTokenizer> tokenizer;
-    on_every_rank(world, [&] {
-        if (spec.validate.sample) {
-            tokenizer = data::open_tokenizer(spec.data.tokenizer);
-        }
-    });
-    return tokenizer;
-}
-
 std::string describe_different_data(const std::vector<DataOfNode>& nodes) {
     const DataOfNode& first = nodes.front();
     std::vector<data::FileChange> different;  // each file once, as on the first node that differs

@@ -11,7 +11,6 @@
 #include "comm/node_topology.hpp"
 #include "data/corpus.hpp"
 #include "data/file_watch.hpp"
-#include "data/tokenizer/text_tokenizer.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::train {
@@ -28,12 +27,6 @@ data::Corpus open_corpus(const spec::RunSpec& spec,
                          const comm::Context& world,
                          const data::OpenSource& open = data::open_source,
                          const StopCheck& stop = {});
-
-/// Opens the tokenizer of validate.sample; returns nullptr without one.
-///
-/// Collective and errors: as open_corpus().
-std::unique_ptr<const data::TextTokenizer> open_tokenizer_of_samples(const spec::RunSpec& spec,
-                                                                     const comm::Context& world);
 
 /// Data files as one node reads them.
 struct DataOfNode {

@@ -25,6 +25,7 @@ TEMPLATE = ("{% for m in messages %}{{ m.role[0] }}:{{ m.content }}<b>{% endfor 
 # The most likely bytes are letters after so few steps, so that texts are ASCII.
 TRAINING = ("train.steps=100", "train.global_batch=4", "train.micro_batch=4", "schedule.warmup=5 steps", "model.max_seq=256",
             "data.seq=256", "checkpoint.every=100 steps", "optimizer.lr=5e-3")
+QUESTION = "tell old of the river"
 DRAWING = ("--tokens", 40, "--temperature", 0.9, "--top-k", 5)
 
 
@@ -38,8 +39,13 @@ class Place(ProgramFolder):
                  for word in ("red", "tall", "old", "slow") for thing in ("house", "stone", "river", "field")]
         (self.folder / "chats.jsonl").write_text("".join(json.dumps({"messages": [
             {"role": "user", "content": asked}, {"role": "assistant", "content": answer}]}) + "\n" for asked, answer in turns))
-        self.call("train", "deck.yaml", "run.dir=run", "data.tokenizer={kind: hf, path: tokenizer}",
-                  "data.train=[{format: chat, path: chats.jsonl, loss_on: all}]", *TRAINING)
+        self.console, _ = self.train("run", "tokenizer", "data.train=[{format: chat, path: chats.jsonl, loss_on: all}]", *TRAINING)
+
+    def train(self, run, tokenizer, *words, code=0):
+        return self.call("train", "deck.yaml", f"run.dir={run}", f"data.tokenizer={{kind: hf, path: {tokenizer}}}",
+                         "data.validation=[{format: chat, path: chats.jsonl}]",
+                         f"validate={{every: 100 steps, batches: 1, sample: {{prompt: '{QUESTION}', tokens: 40, chat: true}}}}",
+                         *words, code=code)
 
     def lines(self, records, *words, ranks=1, code=0, name="prompts"):
         """Lines of answers to records, and what is printed besides."""
@@ -189,8 +195,23 @@ def ranks_answer_together(place):
     say("ranks answer together")
 
 
+def trainings_show_an_answer(place):
+    """The sample after a validation, as a chat: it is the answer that `sample --chat` gives."""
+    told, _ = place.call("sample", "run", "--chat", "--prompt", QUESTION, "--tokens", 40)
+    block = f'sample after step 100, prompt "{QUESTION}", temperature 0.8:\n' + "".join(
+        f"  | {line}\n" for line in told.removesuffix("\n").split("\n"))
+    expect(block in place.console, f"no\n{block}\nin\n{place.console}")
+    write_byte_tokenizer(place.folder / "plain")
+    (place.folder / "text.txt").write_text("a text of some words " * 200)
+    _, noted = place.train("untold", "plain", "data.train=[{format: text, path: text.txt}]", "data.validation=[]",
+                           "data.held_out=20%", *TRAINING, code=DECK)
+    expect("validate.sample.chat: " in noted and "chat_template" in noted, noted)
+    say("the sample of a training is an answer")
+
+
 def all_parts(chosen):
     place = Place(chosen, "chat")
+    trainings_show_an_answer(place)
     many_prompts_equal_single_calls(place)
     lines_that_cannot_be_used(place)
     conversations_have_a_history(place)

@@ -52,6 +52,8 @@ TEST(PassesWithCache, AreThoseOfSamplesOrOfInference) {
     EXPECT_FALSE(has_only_cached_passes(run));
     run.validate.sample = Sample{.prompt = "eight by", .tokens = 20};
     EXPECT_EQ(cached_passes(run).positions, 8 + 2 + 20);
+    run.validate.sample->is_chat = true;
+    EXPECT_EQ(cached_passes(run).positions, 4096) << "a template may render a text of any length";
     EXPECT_FALSE(has_only_cached_passes(run));
     run.cached = passes_of_texts(run, 3, 4);
     EXPECT_EQ(cached_passes(run), run.cached);

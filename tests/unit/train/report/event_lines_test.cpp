@@ -102,7 +102,7 @@ TEST(ValidationLine, HasAccuracyAndMarginOfPairs) {
 }
 
 TEST(SampleBlock, IsSafeToShow) {
-    EXPECT_EQ(sample_block(100, "In the", " beginning\nGod\x1b[2J", 0.8),
+    EXPECT_EQ(sample_block(100, "In the", "In the beginning\nGod\x1b[2J", 0.8),
               "sample after step 100, prompt \"In the\", temperature 0.8:\n  | In the beginning\n  | "
               "God\\x1b[2J\n");
 }
@@ -110,7 +110,7 @@ TEST(SampleBlock, IsSafeToShow) {
 TEST(SampleBlock, ShortensThePromptInItsHead) {
     const std::string prompt = "日本語のとても長い文章で始まるテキスト and so on and so forth";
     for (int columns = 60; columns <= 150; ++columns) {
-        const auto block = sample_block(100, prompt, " ends", 0.8, columns);
+        const auto block = sample_block(100, prompt, prompt + " ends", 0.8, columns);
         EXPECT_LE(text_width(block.substr(0, block.find('\n'))), columns);
         EXPECT_NE(block.find("\n  | " + prompt + " ends\n"), std::string::npos);
     }
