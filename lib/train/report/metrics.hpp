@@ -18,6 +18,7 @@
 #include "train/account/utilisation.hpp"
 #include "train/console/retried_output.hpp"
 #include "train/hook/event_hook.hpp"
+#include "train/ops/unit_norms.hpp"
 #include "train/report/lost_end.hpp"
 
 namespace ziggurat::train {
@@ -87,6 +88,8 @@ class Metrics {
     /// Writes `resume`: the run resumes from a checkpoint of `step`. Earlier rows are of earlier jobs.
     void resume(std::int64_t step);
     void validate(const ValidationReport& report);
+    /// Writes `norms`: the objects `gradient`, `weights` and `update` with the norm of each unit.
+    void norms(std::int64_t step, std::span<const UnitNorms> units);
     /// Writes `spike`: values of the step, their standard deviations above the mean of earlier steps, and
     /// whether its update was skipped.
     void spike(const StepReport& report);
