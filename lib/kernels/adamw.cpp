@@ -23,6 +23,26 @@ void adamw_update(const device::Stream& stream,
                                parameters);
 }
 
+template <class T, class G>
+void adamw_update_with_norms(const device::Stream& stream,
+                             const AdamW& adamw,
+                             float weight_decay,
+                             float lr_factor,
+                             ObjectAddress<const StepInputs> inputs,
+                             VectorAddress<float> master,
+                             VectorAddress<const G> gradient,
+                             VectorAddress<float> m,
+                             VectorAddress<float> v,
+                             VectorAddress<T> parameters,
+                             ObjectAddress<ExactSum> weights,
+                             ObjectAddress<ExactSum> changes) {
+    ZG_EXPECTS(!inputs.empty() && !weights.empty() && !changes.empty());
+    ZG_EXPECTS(gradient.size() == master.size() && m.size() == master.size() && v.size() == master.size());
+    ZG_EXPECTS(parameters.empty() || parameters.size() == master.size());
+    launch<adamw_update_with_norms<T, G>>(stream, adamw, weight_decay, lr_factor, inputs, master, gradient, m,
+                                          v, parameters, weights, changes);
+}
+
 void average_weights(const device::Stream& stream,
                      ObjectAddress<const StepInputs> inputs,
                      VectorAddress<const float> weights,
@@ -36,5 +56,12 @@ template decltype(adamw_update<float, tensor::bfloat16>) adamw_update<float, ten
 template decltype(adamw_update<tensor::bfloat16, float>) adamw_update<tensor::bfloat16, float>;
 template decltype(adamw_update<tensor::bfloat16, tensor::bfloat16>)
     adamw_update<tensor::bfloat16, tensor::bfloat16>;
+template decltype(adamw_update_with_norms<float, float>) adamw_update_with_norms<float, float>;
+template decltype(adamw_update_with_norms<float, tensor::bfloat16>)
+    adamw_update_with_norms<float, tensor::bfloat16>;
+template decltype(adamw_update_with_norms<tensor::bfloat16, float>)
+    adamw_update_with_norms<tensor::bfloat16, float>;
+template decltype(adamw_update_with_norms<tensor::bfloat16, tensor::bfloat16>)
+    adamw_update_with_norms<tensor::bfloat16, tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels

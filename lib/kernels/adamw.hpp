@@ -1,6 +1,7 @@
 /// One update of Adam with decoupled weight decay, and of the average of the weights.
 #pragma once
 
+#include "base/exact_sum.hpp"
 #include "device/stream.hpp"
 #include "kernels/element/adamw_element.hpp"
 #include "kernels/launch/step_inputs.hpp"
@@ -36,6 +37,27 @@ void adamw_update(const device::Stream& stream,
                   VectorAddress<float> m,
                   VectorAddress<float> v,
                   VectorAddress<T> parameters);
+
+/// Does the same as adamw_update(), and sums squares of weights and of their changes if asked to.
+///
+/// If inputs->sums_norms is set, the squares of the new master weights are added to `weights`, and those of
+/// their changes, new minus old, to `changes`. Otherwise, only the update is computed.
+///
+/// Numerics: the update has the bits of adamw_update(). A change is rounded to fp32; squares are summed as in
+///           sum_of_squares()
+template <class T, class G>
+void adamw_update_with_norms(const device::Stream& stream,
+                             const AdamW& adamw,
+                             float weight_decay,
+                             float lr_factor,
+                             ObjectAddress<const StepInputs> inputs,
+                             VectorAddress<float> master,
+                             VectorAddress<const G> gradient,
+                             VectorAddress<float> m,
+                             VectorAddress<float> v,
+                             VectorAddress<T> parameters,
+                             ObjectAddress<ExactSum> weights,
+                             ObjectAddress<ExactSum> changes);
 
 /// Computes average = inputs->average_keep * average + inputs->average_take * weights.
 ///

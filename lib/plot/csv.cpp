@@ -58,6 +58,11 @@ class RunColumns {
         for (const auto& name : history_.validation_sources) {
             all.push_back("validation_loss " + name);
         }
+        for (const auto kind : norm_kinds) {
+            for (const auto& unit : history_.units) {
+                all.push_back(fmt::format("{}_norm {}", kind, unit));
+            }
+        }
         for (const char* mark : {"resumes", "roll_backs", "spikes", "crashes"}) {
             all.emplace_back(mark);
         }
@@ -101,9 +106,13 @@ class RunColumns {
             row += ',';
             row += step == nullptr ? "" : percent(waited_s, step->step_s);
         }
-        append_sources(row, history_.train_sources.size(), step == nullptr ? nullptr : &step->loss_by_source);
-        append_sources(row, history_.validation_sources.size(),
-                       validation == nullptr ? nullptr : &validation->loss_by_source);
+        append_named(row, history_.train_sources.size(), step == nullptr ? nullptr : &step->loss_by_source);
+        append_named(row, history_.validation_sources.size(),
+                     validation == nullptr ? nullptr : &validation->loss_by_source);
+        const StepNorms* norms = at(history_.unit_norms, next_norms_, number);
+        for (std::size_t kind = 0; kind < norm_kinds.size(); ++kind) {
+            append_named(row, history_.units.size(), norms == nullptr ? nullptr : &norms->norms[kind]);
+        }
         const auto marks = marks_.find(number);
         for (std::size_t kind = 0; kind < mark_names.size(); ++kind) {
             row += ',';
@@ -114,11 +123,11 @@ class RunColumns {
     }
 
   private:
-    static void append_sources(std::string& row, std::size_t sources, const std::vector<double>* losses) {
-        for (std::size_t i = 0; i < sources; ++i) {
-            const bool is_known = losses != nullptr && i < losses->size() && std::isfinite((*losses)[i]);
+    static void append_named(std::string& row, std::size_t count, const std::vector<double>* values) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const bool is_known = values != nullptr && i < values->size() && std::isfinite((*values)[i]);
             row += ',';
-            row += is_known ? fmt::format("{}", (*losses)[i]) : "";
+            row += is_known ? fmt::format("{}", (*values)[i]) : "";
         }
     }
 
@@ -140,7 +149,7 @@ class RunColumns {
     std::vector<std::size_t> lanes_ = {};
     /// Number of marks by step, then by kind.
     std::map<std::int64_t, std::array<int, mark_names.size()>> marks_ = {};
-    std::size_t next_step_ = 0, next_validation_ = 0;
+    std::size_t next_step_ = 0, next_validation_ = 0, next_norms_ = 0;
 };
 
 std::vector<std::int64_t> steps_of(const std::vector<History>& histories) {

@@ -45,6 +45,15 @@ struct Validation {
     std::vector<double> loss_by_source = {};  ///< by History::validation_sources; NaN: no loss
 };
 
+/// Kinds of norms in the event `norms`.
+inline constexpr std::array<std::string_view, 3> norm_kinds{"gradient", "weights", "update"};
+
+/// Norms of the units of the model in a step.
+struct StepNorms {
+    std::int64_t step = 0;
+    std::array<std::vector<double>, norm_kinds.size()> norms = {};  ///< by History::units; NaN: not finite
+};
+
 /// A finished save.
 struct Save {
     std::int64_t step = 0;
@@ -98,6 +107,8 @@ struct History {
     std::vector<std::string> validation_sources;      ///< same for validations
     std::vector<Step> steps;                          ///< in order, each once
     std::vector<Validation> validations;
+    std::vector<std::string> units;  ///< printable names of the units that have norms
+    std::vector<StepNorms> unit_norms;
     std::vector<Save> saves;
     std::vector<RunEvent> events;     ///< in order, over all jobs of the run
     std::vector<EventMark> marks;     ///< in the order of the events

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 constexpr int max_levels = 8;
 constexpr std::int64_t max_steps = 1'000'000'000'000;
 constexpr double max_tokens = 1e18;
-constexpr std::size_t max_sources = 1000;
+constexpr std::size_t max_names = 1000;
 constexpr int longest_reason = 300;     ///< columns
 constexpr int asked_to_stop_code = 75;  ///< exit code
 
@@ -72,27 +72,32 @@ void forget_from(std::vector<T>& rows, std::int64_t step) {
     }
 }
 
-/// Returns the field `loss_by_source` in the order of `names`. Appends new names to `names`.
-std::vector<double> losses_by_source(const Json& event, std::vector<std::string>& names) {
-    std::vector<double> losses;
-    const auto found = event.find("loss_by_source");
+/// Returns the numbers of an object in the order of `names`. Appends new names to `names`.
+///
+/// A value that is not a number is NaN.
+std::vector<double> numbers_by_name(const Json& event, const char* field, std::vector<std::string>& names) {
+    std::vector<double> numbers;
+    const auto found = event.find(field);
     if (found == event.end() || !found->is_object()) {
-        return losses;
+        return numbers;
     }
-    for (const auto& [key, loss] : found->items()) {
+    for (const auto& [key, value] : found->items()) {
+        if (value.is_boolean()) {
+            continue;  // a flag of the value before it
+        }
         const auto name = printable(key);
         const auto at = std::ranges::find(names, name);
-        const std::size_t source = at - names.begin();
-        if (at == names.end() && names.size() >= max_sources) {
+        const std::size_t index = at - names.begin();
+        if (at == names.end() && names.size() >= max_names) {
             continue;
         }
         if (at == names.end()) {
             names.push_back(name);
         }
-        losses.resize(std::max(losses.size(), source + 1), std::nan(""));
-        losses[source] = loss.is_number() ? loss.get<double>() : std::nan("");
+        numbers.resize(std::max(numbers.size(), index + 1), std::nan(""));
+        numbers[index] = value.is_number() ? value.get<double>() : std::nan("");
     }
-    return losses;
+    return numbers;
 }
 
 Step step_from(const Json& event, std::int64_t number_of_step) {
@@ -206,7 +211,7 @@ bool HistoryLines::add(History& history, const std::string& line) {
     const auto name = kind.get<std::string>();
     const auto step = step_of(event);
     const double time = number(event, "time");
-    const bool needs_a_step = name == "step" || name == "validate" || name == "resume";
+    const bool needs_a_step = name == "step" || name == "validate" || name == "resume" || name == "norms";
     if (needs_a_step && !step) {
         return false;
     }
@@ -221,13 +226,21 @@ bool HistoryLines::add(History& history, const std::string& line) {
         auto row = step_from(event, *step);
         elapsed_s_ += time > 0 && latest_time_ > 0 ? std::max(0.0, time - latest_time_) : row.step_s;
         row.elapsed_s = elapsed_s_;
-        row.loss_by_source = losses_by_source(event, history.train_sources);
+        row.loss_by_source = numbers_by_name(event, "loss_by_source", history.train_sources);
         latest_time_ = time;
         forget_from(history.steps, *step);
         history.steps.push_back(row);
+    } else if (name == "norms") {
+        StepNorms row{.step = *step};
+        for (std::size_t i = 0; i < norm_kinds.size(); ++i) {
+            row.norms[i] = numbers_by_name(event, std::string{norm_kinds[i]}.c_str(), history.units);
+        }
+        forget_from(history.unit_norms, *step);
+        history.unit_norms.push_back(std::move(row));
     } else if (const auto loss = finite(event, "loss"); name == "validate" && loss) {
         forget_from(history.validations, *step);
-        history.validations.push_back({*step, *loss, losses_by_source(event, history.validation_sources)});
+        history.validations.push_back(
+            {*step, *loss, numbers_by_name(event, "loss_by_source", history.validation_sources)});
     }
     return true;
 }

@@ -220,6 +220,21 @@ void add_sources(std::string& page, const History& history) {
     }
 }
 
+/// Adds the latest norms of each unit, and how much of its weights the update is.
+void add_norms(std::string& page, const History& history) {
+    const auto& latest = history.unit_norms.back().norms;
+    const auto number = [](const std::vector<double>& norms, std::size_t unit) {
+        return unit < norms.size() ? norms[unit] : std::nan("");
+    };
+    const auto text = [](double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-"; };
+    Table table{page, {"unit", "#gradient", "#weights", "#update", "#update / weights"}};
+    for (std::size_t i = 0; i < history.units.size(); ++i) {
+        const double weights = number(latest[1], i), update = number(latest[2], i);
+        table.row({history.units[i], text(number(latest[0], i)), text(weights), text(update),
+                   text(update / weights)});
+    }
+}
+
 void add_events(std::string& page, const History& history) {
     add_latest(page, history.events, "events", [&](auto row) {
         Table table{page, {"time", "#step", "event"}};
@@ -251,6 +266,11 @@ std::string page(const std::vector<History>& histories,
         if (!histories[run].train_sources.empty() || !histories[run].validation_sources.empty()) {
             text += "<h2>Losses by source" + of_run + "</h2>\n";
             add_sources(text, histories[run]);
+        }
+        if (!histories[run].unit_norms.empty()) {
+            text += fmt::format("<h2>Norms by unit after step {}{}</h2>\n",
+                                format_grouped(histories[run].unit_norms.back().step), of_run);
+            add_norms(text, histories[run]);
         }
         if (!histories[run].saves.empty()) {
             text += "<h2>Checkpoints" + of_run + "</h2>\n";

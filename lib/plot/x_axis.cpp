@@ -84,6 +84,7 @@ History part_of(const History& history, const XRange& range) {
     const auto is_outside = [&](const auto& row) { return !range.has(x_at(history, row.step, range.unit)); };
     std::erase_if(part.steps, [&](const Step& step) { return !range.has(x_of(step, range.unit)); });
     std::erase_if(part.validations, is_outside);
+    std::erase_if(part.unit_norms, is_outside);
     std::erase_if(part.saves, is_outside);
     std::erase_if(part.marks, is_outside);
     return part;

@@ -180,8 +180,9 @@ constexpr bool is_result(BatchTensor tensor) {
 inline constexpr int num_batch_tensors = num_enumerators<BatchTensor>();
 
 /// Sizes of the structures that trainer and kernels keep in buffers. `model` checks them.
-inline constexpr std::int64_t step_inputs_bytes = 128;     ///< upper bound of kernels::StepInputs
-inline constexpr std::int64_t exact_sums_bytes = 1024;     ///< upper bound of ExactSum
+inline constexpr std::int64_t step_inputs_bytes = 128;  ///< upper bound of kernels::StepInputs
+inline constexpr std::int64_t exact_sums_bytes = 1024;  ///< upper bound of ExactSum
+inline constexpr std::int64_t exact_sum_slot_bytes = sizeof(ExactSum);  ///< in an array of sums
 inline constexpr std::int64_t loss_statistics_bytes = 12;  ///< kernels::LossStatistics of one row
 inline constexpr int answer_rows_bytes = 20;               ///< kernels::AnswerRows of one pair
 inline constexpr int answer_sums_bytes = 16;               ///< kernels::AnswerSums of one pair

@@ -151,6 +151,26 @@ bool ModelLayout::counts(UnitId unit, int parameter) const {
     return !is_copy && is_first_holder;
 }
 
+std::vector<layout::ElementRange> ModelLayout::counted_ranges(UnitId unit) const {
+    const auto piece = shards[unit].shard(spans.data, data_rank);
+    const auto& parameters = table.units[unit].parameters;
+    bool counts_all = true;
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+        counts_all = counts_all && (!parameters[p].is_trained || counts(unit, static_cast<int>(p)));
+    }
+    if (counts_all) {
+        return {piece};
+    }
+    std::vector<layout::ElementRange> ranges;
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+        const auto range = intersection(piece, flats[unit].parameter(static_cast<int>(p)));
+        if (counts(unit, static_cast<int>(p)) && !range.empty()) {
+            ranges.push_back(range);
+        }
+    }
+    return ranges;
+}
+
 bool ModelLayout::counts_losses() const {
     return stage == head_stage && counts_targets();
 }

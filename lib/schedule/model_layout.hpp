@@ -121,6 +121,10 @@ struct ModelLayout {
     ///
     /// Replicas over the tensor axis and copies on other stages count one time.
     bool counts(UnitId unit, int parameter) const;
+    /// Returns the ranges of a unit's trained region that this rank counts in sums over all ranks.
+    ///
+    /// Together, the ranges of all ranks have each element of the unit once.
+    std::vector<layout::ElementRange> counted_ranges(UnitId unit) const;
     /// True if the losses and targets of this rank's micro-batches count in sums over all ranks.
     ///
     /// The stage of the head counts. Its ranks with the same targets compute the same losses, so only one of

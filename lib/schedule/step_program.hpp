@@ -133,8 +133,13 @@ struct TrainerBuffers {
     BufferId update_inputs = -1;   ///< the same for updates, which may still run when the next step has begun
     BufferId exact_sums = -1;      ///< sums of the norms that are computed on the host
     BufferId sums_of_device = -1;  ///< host copy of the sums of the norms that are computed on the device
-    BufferId watched_logits = -1;  ///< logits of one token, selected before the run
-    BufferId rotations = -1;       ///< on the device: filled one time, before the first step
+    /// By unit: sums of the squares of weights and of their changes, of updates on the host.
+    ///
+    /// -1 unless the run reports norms by unit (spec::Logging::norms).
+    BufferId update_sums = -1;
+    BufferId update_sums_of_device = -1;  ///< host copy of the same sums of updates on the device
+    BufferId watched_logits = -1;         ///< logits of one token, selected before the run
+    BufferId rotations = -1;              ///< on the device: filled one time, before the first step
     /// The same for layers whose window has a theta of its own.
     BufferId window_rotations = -1;
     BufferId snapshot = -1;                               ///< see snapshot_pass
@@ -148,6 +153,19 @@ struct TrainerBuffers {
     /// Returns the buffer for sums of norms of a unit that are computed on the host.
     BufferId exact_sums_of(UnitId unit) const {
         return unit_clips.empty() ? exact_sums : unit_clips.at(unit).exact_sums;
+    }
+    /// True if exact_sums has a slot for each unit of the table.
+    bool has_sums_by_unit() const { return update_sums >= 0 && unit_clips.empty(); }
+    /// Returns the range of exact_sums_of(unit) that has the sum of the unit.
+    ByteRange range_of_sum(UnitId unit) const {
+        return has_sums_by_unit() ? ByteRange{unit * exact_sum_slot_bytes, exact_sum_slot_bytes}
+                                  : ByteRange{0, exact_sums_bytes};
+    }
+    /// Returns the range of update_sums that has the two sums of the unit.
+    ///
+    /// \param repeated  the sums of repeated updates, which replace those of speculative updates
+    static ByteRange range_of_update_sums(UnitId unit, bool repeated) {
+        return {(4 * unit + (repeated ? 2 : 0)) * exact_sum_slot_bytes, 2 * exact_sum_slot_bytes};
     }
 };
 

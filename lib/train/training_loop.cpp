@@ -341,6 +341,7 @@ void TrainingLoop::run_step() {
     if (spec_.optimizer.clip == spec::ClipPolicy::previous_norm) {
         assembly_.step_inputs().gradient_scale = optim::clip_factor(spec_.optimizer, grad_norm_);
     }
+    assembly_.step_inputs().sums_norms = are_norms_due(begun + 1) ? 1 : 0;
     report.lr = static_cast<double>(assembly_.step_inputs().learning_rate);
     if (!has_no_flush()) {
         assembly_.limit(spikes_.limits(run.targets));

@@ -106,6 +106,10 @@ class TrainingLoop {
     /// It does so by an update in backward, by the publication of the update of the step before, or by stages
     /// that have ended it before others.
     bool changes_state_early() const;
+    /// True if the norms of each unit are reported after this step.
+    bool are_norms_due(std::int64_t step) const {
+        return spec_.logging.norms > 0 && step % spec_.logging.norms == 0;
+    }
     /// Reports a loss spike of the completed step, records the step, and schedules a configured rollback.
     void look_for_spike(StepReport& report);
     /// Errors: Error{numerics} if a step that cannot be skipped is not finite

@@ -66,6 +66,10 @@ void TrainingLoop::end_step() {
         print_messages(requests_.agreed() == 0);
         times().add(logging_activity_, assembly_.train_executor().idle_seconds_since(since_ns));
     }
+    if (are_norms_due(step_)) {
+        reporter_.norms(step_, assembly_.unit_norms());
+        account_.add_rest();
+    }
     slow_path_.step_ended(due);
     skips_.check(step_);
     if (back_) {

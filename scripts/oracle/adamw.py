@@ -24,10 +24,21 @@ def clip_gradients(weights, max_norm):
     return norm.item()
 
 
-def clip_units(weights, max_norm):
-    """As clip_gradients, but scales the gradients of each unit (embedding, layer, head) by their own norm."""
+def by_unit(tensors):
+    """The tensors of each unit (embedding, layer, head), in the order of the model."""
     units = {}
-    for name, w in weights.items():
+    for name, tensor in tensors.items():
         unit = ".".join(name.split(".")[:2]) if name.startswith("layers.") else name.split(".")[0]
-        units.setdefault("head" if unit == "final_norm" else unit, {})[name] = w
-    return sum(clip_gradients(of_unit, max_norm) ** 2 for of_unit in units.values()) ** 0.5
+        units.setdefault("head" if unit == "final_norm" else unit, {})[name] = tensor
+    return units
+
+
+def clip_units(weights, max_norm):
+    """As clip_gradients, but scales the gradients of each unit by their own norm."""
+    return sum(clip_gradients(of_unit, max_norm) ** 2 for of_unit in by_unit(weights).values()) ** 0.5
+
+
+def unit_norms(tensors):
+    """The norm of each unit."""
+    return [torch.stack([t.detach().double().square().sum() for t in of_unit.values()]).sum().sqrt().item()
+            for of_unit in by_unit(tensors).values()]

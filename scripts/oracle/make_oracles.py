@@ -36,6 +36,7 @@ BATCH = {"sequences": 3, "seq": 33}
 SLOW_STEPS, SLOW_WEIGHTS = 20, 500
 SLOW_BETAS = [[0.9, 0.999], [0.99, 0.9999]]
 RULE_MODEL, DELAYED_AFTER = "llama_tiny", 3
+UNIT_NORMS_BOUND = 1e-5
 SLOW_BOUNDS = {"first_moment": 2e-6, "second_moment": 2e-6, "weights": 2e-6}
 DECKS = {
     "gpt2_tiny": {
@@ -216,6 +217,45 @@ def make_per_unit():
     return make_rule("rules/per_unit_tiny", rule, {})
 
 
+def train_with_norms(model, initial, batch, dtype):
+    """train() with the norms of each unit: [steps, units] of gradients before clipping, of weights after the update and
+    of their change by it."""
+    weights = {name: value.to(dtype).requires_grad_() for name, value in initial.items()}
+    optimizer = adamw.make_optimizer(weights, ADAMW)
+    losses, norms, of_units = [], [], {"gradient": [], "weights": [], "update": []}
+    for _ in range(NUM_STEPS):
+        optimizer.zero_grad()
+        loss = forward(model, weights, batch, False)[1]
+        loss.backward()
+        of_units["gradient"].append(adamw.unit_norms({name: w.grad for name, w in weights.items()}))
+        norms.append(adamw.clip_gradients(weights, ADAMW["clip_norm"]))
+        before = {name: w.detach().clone() for name, w in weights.items()}
+        optimizer.step()
+        of_units["weights"].append(adamw.unit_norms(weights))
+        of_units["update"].append(adamw.unit_norms({name: w.detach() - before[name] for name, w in weights.items()}))
+        losses.append(loss.item())
+    return (torch.tensor(losses, dtype=torch.float64), torch.tensor(norms, dtype=torch.float64),
+            {name: torch.tensor(rows, dtype=torch.float64) for name, rows in of_units.items()})
+
+
+def make_unit_norms():
+    """Norms by unit of the ordinary training of RULE_MODEL."""
+    model = DECKS[RULE_MODEL]
+    generator = torch.Generator().manual_seed(SEEDS[RULE_MODEL])
+    initial, batch = models.initial_weights(model, generator), make_batch(model, generator)
+    losses, norms, of_units = train_with_norms(model, initial, batch, torch.float64)
+    _, _, plain = train_with_norms(model, initial, batch, torch.float32)
+    gaps = {what: ((plain[what] - rows) / rows).abs().max().item() for what, rows in of_units.items()}
+    print("rules/unit_norms_tiny: PyTorch itself is off by " + ", ".join(f"{what} {gap:.1e}" for what, gap in gaps.items()))
+    assert all(gap < UNIT_NORMS_BOUND / 2 for gap in gaps.values()), "PyTorch is at the edge of the bound"
+    assert ((of_units["gradient"].square().sum(1).sqrt() - norms) / norms).abs().max() < 1e-12
+    tensors = {f"initial/{n}": w for n, w in initial.items()} | {f"batch/{n}": t for n, t in batch.items()}
+    tensors |= {"losses": losses.float(), "gradient_norms": norms.float()}
+    tensors |= {f"norms/{what}": rows.float() for what, rows in of_units.items()}
+    return {"model": model, "data": {"seq": BATCH["seq"]}, "optimizer": ADAMW,
+            "bounds": {kind: bounds | {"norms": UNIT_NORMS_BOUND} for kind, bounds in BOUNDS.items() if kind == "f32"}}, tensors
+
+
 def is_key_bias(name):
     """Adding a constant to all scores of a query changes nothing: the true gradient is zero, Adam's step noise."""
     return name.endswith("attention.k.bias")
@@ -335,6 +375,7 @@ def main():
     problems = []
     makers = {name: lambda name=name: make(name) for name in DECKS} | {
         "slow_moments": make_slow_moments, "rules/delayed_tiny": make_delayed, "rules/per_unit_tiny": make_per_unit,
+        "rules/unit_norms_tiny": make_unit_norms,
         "rules/pipedream_tiny": lambda: pipedream.make(make_batch, ADAMW, BOUNDS, weights_gap),
         "preference_tiny": preference.make}
     if unknown := set(chosen.names) - set(makers):

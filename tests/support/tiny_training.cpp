@@ -207,6 +207,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
                                     optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps,
                                                          std::max<std::int64_t>(step, 0)),
                                     step, std::max<std::int64_t>(step, 0) + 1, targets);
+        assembly.step_inputs().sums_norms = run.logging.norms > 0 ? 1 : 0;
         assembly.train_executor().run_step();
     };
     const bool has_no_flush = spec::has_no_flush(run.parallel);
@@ -242,6 +243,9 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
         if (!has_no_flush) {
             outcome.losses.push_back(assembly.outcome().loss_sum / static_cast<double>(targets));
             outcome.norms.push_back(assembly.outcome().grad_norm);
+        }
+        if (run.logging.norms > 0) {
+            outcome.unit_norms.push_back(assembly.unit_norms());
         }
         if (step == 0 && keep == Keep::tensors) {
             assembly.train_executor().finish();

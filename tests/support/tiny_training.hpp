@@ -41,8 +41,9 @@ struct TinyOutcome {
     int abandoned = 0;               ///< steps that were aborted, and then repeated
     /// Losses of the rank's first micro-batch after the last step; empty on stages without the head.
     std::vector<float> evaluated;
-    Tensors gradients;  ///< gradients of the first step
-    Tensors weights;    ///< final weights
+    Tensors gradients;                                      ///< gradients of the first step
+    Tensors weights;                                        ///< final weights
+    std::vector<std::vector<train::UnitNorms>> unit_norms;  ///< of every step, with logging.norms
 };
 
 /// Selects if a training keeps its tensors.

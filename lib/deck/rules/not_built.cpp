@@ -5,6 +5,7 @@
 #include <array>
 
 #include "deck/values/reader.hpp"
+#include "spec/weight_versions.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -17,6 +18,10 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) { return run.precision.master != spec::DType::f32; }},
     Feature{"precision.reduce", "gradients on the wire other than fp32",
             [](const RunSpec& run, const Values&) { return run.precision.reduce != spec::DType::f32; }},
+    Feature{"logging.norms", "norms by unit in a pipeline without a flush (pipedream)",
+            [](const RunSpec& run, const Values&) {
+                return run.logging.norms > 0 && spec::has_no_flush(run.parallel);
+            }},
 };
 
 /// Returns true if the key has its default or no value.

@@ -32,6 +32,10 @@ constexpr Row rows[] = {
      .doc = "When to print a step line."},
     {.path = "logging.tensorboard", .type = Type::boolean, .fallback = "false", .on_resume = noted,
      .doc = "Also writes TensorBoard curves, in the folder `tensorboard` of the run."},
+    {.path = "logging.norms", .type = Type::integer, .fallback = "0", .noun = "steps", .min = 0, .max = max_count,
+     .on_resume = noted,
+     .doc = "Reports the norms of gradient, weights and update of each unit (embedding, layers, head) at steps that are "
+            "multiples of this; 0: never. Such a step waits for its updates."},
 
     {.path = "debug", .doc = "For tests of the program itself."},
     {.path = "debug.throttle", .keywords = "none",

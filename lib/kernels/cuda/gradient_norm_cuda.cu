@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
+#include "kernels/cuda/exact_sum_cuda.hpp"
 #include "kernels/cuda/launch_cuda.hpp"
 #include "kernels/cuda/pack_cuda.hpp"
 #include "kernels/cuda/rows_cuda.hpp"
@@ -29,11 +29,7 @@ __device__ double squares_of_block(const E* x, std::int64_t count, int lane) {
         const double element = i + lane < count ? float(x[i + lane]) : 0.0F;
         sum = std::fma(element, element, sum);
     }
-#pragma unroll
-    for (int half = warp_size / 2; half > 0; half /= 2) {
-        sum += __shfl_down_sync(all_lanes, sum, half);
-    }
-    return sum;
+    return folded(sum);
 }
 
 /// Blocks of 256 that a warp sums at a time with 16-byte loads.
@@ -93,7 +89,7 @@ __global__ void __launch_bounds__(threads, 2)
     add_squares(const E* gradient, std::int64_t size, std::int64_t by_blocks, ExactSum* into) {
     using By = BlocksOfWarp<E>;
     constexpr int sums = static_cast<int>(warps_of_block) * By::count;
-    __shared__ unsigned long long limbs[sums][ExactSum::num_limbs];
+    __shared__ SharedLimbs<sums> limbs;
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
     const int block_of_warp = lane / By::lanes;
     const bool adds = lane % By::lanes == 0;
@@ -115,24 +111,11 @@ __global__ void __launch_bounds__(threads, 2)
             sum.add(squares);
         }
     }
-    // One atomic addition for each limb of a block: those of all warps would wait for each other.
     if (adds) {
-        const auto own = sum.limbs();
-        for (int i = 0; i < ExactSum::num_limbs; ++i) {
-            limbs[static_cast<int>(threadIdx.x) / By::lanes][i] = static_cast<unsigned long long>(own[i]);
-        }
+        store_limbs(sum, limbs[static_cast<int>(threadIdx.x) / By::lanes]);
     }
     __syncthreads();
-    static_assert(std::is_standard_layout_v<ExactSum>, "its limbs come first");
-    if (threadIdx.x < ExactSum::num_limbs) {
-        unsigned long long total = 0;
-        for (int i = 0; i < sums; ++i) {
-            total += limbs[i][threadIdx.x];
-        }
-        if (total != 0) {
-            atomicAdd(reinterpret_cast<unsigned long long*>(into) + threadIdx.x, total);
-        }
-    }
+    add_limbs<sums>(limbs, into);
 }
 
 /// Propagates carries, so that the sum has the same representation for any order of additions.

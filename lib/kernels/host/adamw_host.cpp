@@ -1,8 +1,11 @@
 #include "kernels/adamw.hpp"
 #include "kernels/host/kernel_backend_host.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <mutex>
 
+#include "kernels/element/square_sums.hpp"
 #include "kernels/host/elementwise_blocks_host.hpp"
 #include "kernels/launch/prefetch.hpp"
 #include "tensor/bfloat16.hpp"
@@ -82,6 +85,30 @@ void update_block(AdamWFactors factors, Operands<T, G> of, std::int64_t count) {
     }
 }
 
+/// Updates elements and adds the squares of the new weights and of their changes.
+template <bool publishes, class T, class G>
+void update_and_sum(
+    AdamWFactors factors, Operands<T, G> of, std::int64_t count, ExactSum& weights, ExactSum& changes) {
+    float before[square_block];
+    float change[square_block];
+    for (std::int64_t begin = 0; begin < count; begin += square_block) {
+        const auto size = std::min(square_block, count - begin);
+        const Operands<T, G> part{.master = of.master + begin,
+                                  .gradient = of.gradient + begin,
+                                  .m = of.m + begin,
+                                  .v = of.v + begin,
+                                  .parameters = publishes ? of.parameters + begin : nullptr};
+        std::copy_n(part.master, size, before);
+        update_block<publishes, T, G>(factors, part, size);
+#pragma omp simd
+        for (std::int64_t j = 0; j < size; ++j) {
+            change[j] = part.master[j] - before[j];
+        }
+        add_squares(part.master, size, weights);
+        add_squares(change, size, changes);
+    }
+}
+
 void average_block(StepInputs inputs, const float* weights, float* average, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
@@ -122,6 +149,50 @@ void adamw_update(const device::Stream&,
     });
 }
 
+template <class T, class G>
+void adamw_update_with_norms(const device::Stream& stream,
+                             const AdamW& adamw,
+                             float weight_decay,
+                             float lr_factor,
+                             const StepInputs* inputs,
+                             std::span<float> master,
+                             std::span<const G> gradient,
+                             std::span<float> m,
+                             std::span<float> v,
+                             std::span<T> parameters,
+                             ExactSum* weights,
+                             ExactSum* changes) {
+    const bool skips = inputs->skip != 0;
+    if (skips || inputs->sums_norms == 0) {
+        adamw_update<T, G>(stream, adamw, weight_decay, lr_factor, inputs, master, gradient, m, v,
+                           parameters);
+    }
+    if (inputs->sums_norms == 0) {
+        return;
+    }
+    const AdamWFactors factors{adamw, weight_decay, lr_factor, *inputs};
+    std::mutex merging;
+    for_blocks("ziggurat::adamw_update_with_norms", std::ssize(master),
+               [=, &merging](std::int64_t begin, std::int64_t count) {
+                   ExactSum of_weights, of_changes;
+                   if (skips) {
+                       add_squares(master.data() + begin, count, of_weights);
+                   } else {
+                       const bool publishes = !parameters.empty();
+                       const Operands<T, G> of{.master = master.data() + begin,
+                                               .gradient = gradient.data() + begin,
+                                               .m = m.data() + begin,
+                                               .v = v.data() + begin,
+                                               .parameters = publishes ? parameters.data() + begin : nullptr};
+                       (publishes ? update_and_sum<true, T, G>
+                                  : update_and_sum<false, T, G>)(factors, of, count, of_weights, of_changes);
+                   }
+                   const std::lock_guard lock{merging};
+                   weights->merge(of_weights);
+                   changes->merge(of_changes);
+               });
+}
+
 void average_weights(const device::Stream&,
                      const StepInputs* inputs,
                      std::span<const float> weights,
@@ -140,5 +211,9 @@ ZG_REGISTER_HOST_KERNEL(adamw_update<float, float>);
 ZG_REGISTER_HOST_KERNEL(adamw_update<float, tensor::bfloat16>);
 ZG_REGISTER_HOST_KERNEL(adamw_update<tensor::bfloat16, float>);
 ZG_REGISTER_HOST_KERNEL(adamw_update<tensor::bfloat16, tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(adamw_update_with_norms<float, float>);
+ZG_REGISTER_HOST_KERNEL(adamw_update_with_norms<float, tensor::bfloat16>);
+ZG_REGISTER_HOST_KERNEL(adamw_update_with_norms<tensor::bfloat16, float>);
+ZG_REGISTER_HOST_KERNEL(adamw_update_with_norms<tensor::bfloat16, tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -21,6 +21,7 @@ struct StepInputs {
     std::int32_t skip = 0;  ///< 1: the update is not applied (a non-finite gradient); written by the norm op
     /// 1: updates that assumed gradient_scale = 1 and skip = 0 are repeated; written by the norm op.
     std::int32_t redoes_updates = 0;
+    std::int32_t sums_norms = 0;  ///< 1: updates sum the squares of weights and of their changes
 };
 
 /// Probability and positions of dropout, and a constant factor of the values.

@@ -85,6 +85,7 @@ Role gradient_of(Role role) {
         case Role::step_inputs:
         case Role::update_inputs:
         case Role::exact_sums:
+        case Role::update_sums:
             break;
     }
     ZG_EXPECTS(!"only parameters have gradients of their own");

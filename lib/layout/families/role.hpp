@@ -88,6 +88,7 @@ enum class Role {
     step_inputs,
     update_inputs,
     exact_sums,
+    update_sums,  ///< exact sums of squares of weights and of their changes
 };
 
 /// Returns the name as printed and written to JSON.
@@ -237,6 +238,8 @@ constexpr const char* to_string(Role role) {
             return "update_inputs";
         case Role::exact_sums:
             return "exact_sums";
+        case Role::update_sums:
+            return "update_sums";
     }
     throw std::invalid_argument{"no Role"};
 }

@@ -183,11 +183,17 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
     auto& of_trainer = program.trainer_buffers;
     of_trainer.step_inputs = control_buffer(program, "step_inputs", step_inputs_bytes, Lifetime::inputs);
     of_trainer.update_inputs = control_buffer(program, "update_inputs", step_inputs_bytes);
-    of_trainer.exact_sums = control_buffer(program, "exact_sums", exact_sums_bytes);
-    of_trainer.sums_of_device = control_buffer(program, "exact_sums of device", exact_sums_bytes);
     if (spec.optimizer.clip == spec::ClipPolicy::per_unit) {
         of_trainer.unit_clips = unit_clip_buffers(program, model);
     }
+    const auto slots_bytes = std::ssize(model.table.units) * exact_sum_slot_bytes;
+    if (spec.logging.norms > 0) {
+        of_trainer.update_sums = control_buffer(program, "update_sums", 4 * slots_bytes);
+        of_trainer.update_sums_of_device = control_buffer(program, "update_sums of device", 4 * slots_bytes);
+    }
+    const auto sums_bytes = of_trainer.has_sums_by_unit() ? slots_bytes : exact_sums_bytes;
+    of_trainer.exact_sums = control_buffer(program, "exact_sums", sums_bytes);
+    of_trainer.sums_of_device = control_buffer(program, "exact_sums of device", sums_bytes);
     of_trainer.rotations = rotations_buffer(program, spec, model, false);
     of_trainer.window_rotations = rotations_buffer(program, spec, model, true);
     for (const UnitId u : model.units) {

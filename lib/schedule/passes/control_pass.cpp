@@ -25,6 +25,9 @@ class ControlCopies {
         }
         brought_.insert({given_.step_inputs, given_.update_inputs});
         sums_of_device_.emplace(given_.exact_sums, given_.sums_of_device);
+        if (given_.update_sums >= 0) {
+            sums_of_device_.emplace(given_.update_sums, given_.update_sums_of_device);
+        }
         for (const auto& of_unit : given_.unit_clips) {
             if (of_unit.update_inputs >= 0) {
                 brought_.insert(of_unit.update_inputs);
@@ -47,7 +50,9 @@ class ControlCopies {
                 read_sums(op);
             }
             if (op.kind == OpKind::norm) {
-                start_sum(op);
+                start_sum(op, Role::exact_sums);
+            } else if (op.kind == OpKind::update && program_.find_write(op, Role::update_sums) != nullptr) {
+                start_sum(op, Role::update_sums);
             }
             if (!works_on_device(op)) {
                 program_.ops.push_back(std::move(op));
@@ -164,12 +169,14 @@ class ControlCopies {
         auto made =
             copy(Engine::device_to_host, m,
                  buffer(home).name + (is_sum ? std::string{" to host"} : " to host " + std::to_string(m)));
+        const bool is_of_updates = is_sum && home == given_.update_sums;
         add_way(made, twin(home), to,
-                is_sum       ? Role::exact_sums
-                : are_losses ? Role::losses
-                             : Role::pair_results);
+                is_of_updates ? Role::update_sums
+                : is_sum      ? Role::exact_sums
+                : are_losses  ? Role::losses
+                              : Role::pair_results);
         program_.ops.push_back(std::move(made));
-        if (is_sum) {
+        if (is_sum && !is_of_updates) {
             sums_.push_back(to);
         }
     }
@@ -184,22 +191,22 @@ class ControlCopies {
         }
     }
 
-    /// Zeroes the exact sum of a tier before its first norm.
-    void start_sum(const Op& norm) {
-        const bool on_device = works_on_device(norm);
-        const BufferId home = program_.find_write(norm, Role::exact_sums)->buffer;
+    /// Zeroes the exact sums of a tier before the first norm or update that adds to them.
+    void start_sum(const Op& adds, Role role) {
+        const bool on_device = works_on_device(adds);
+        const BufferId home = program_.find_write(adds, role)->buffer;
         const BufferId sum = on_device ? twin(home) : home;
         if (!begun_sums_.insert(sum).second) {
             return;
         }
-        if (!on_device) {
+        if (!on_device && role == Role::exact_sums) {
             sums_.push_back(sum);
         }
         Op op;
         op.kind = OpKind::fill;
-        op.lane = norm.lane;
+        op.lane = adds.lane;
         op.label = "zeros for " + buffer(sum).name;
-        op.writes.push_back(whole(program_, sum, Role::exact_sums));
+        op.writes.push_back(whole(program_, sum, role));
         program_.ops.push_back(std::move(op));
     }
 

@@ -14,6 +14,7 @@ namespace ziggurat::schedule {
 /// - zeros for the exact sum of the device, and for the sum of the host, before the first norm there; a
 ///   copy of the device's sum after its last norm. `step_end` reads the sums that are filled. Units that are
 ///   clipped by their own norms have their own sums, which `unit_clip` reads, too;
+/// - the same for the sums of updates, which the trainer reads, if the run reports norms by unit;
 /// - a copy of the losses of a micro-batch after their last writer;
 /// - in an evaluation program, after each block of logits, a copy of the row of one token, selected before
 ///   the run, to trainer_buffers.watched_logits. In a program with a KV cache: of up to

@@ -16,7 +16,8 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 ///   ranks, or those of a stage in a pipeline without a flush; a single rank has no group.
 /// - one `update` per chunk. It has one operand per unit of the chunk and role: gradient (read), master,
 ///   first_moment, second_moment (read and written), parameters (written; omitted if the parameters are the
-///   master), and update_inputs. The operands are in the order of the units, the same order for each role.
+///   master), and update_inputs; with norms by unit also update_sums (read and written), the unit's two sums
+///   in trainer_buffers.update_sums. The operands are in the order of the units, the same order for each role.
 ///   Each operand has one contiguous range, which does not depend on the bounds of parameters. The first
 ///   element of a range in the unit's flat range is Buffer::first_element + offset / element size. Code that
 ///   binds the op finds the parameter group from this element.

@@ -217,21 +217,9 @@ void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
 }
 
 std::optional<Op> BucketWriter::norm(UnitId u) const {
-    const auto piece = shards(u).shard(model_.spans.data, model_.data_rank);
-    const auto& parameters = model_.table.units[u].parameters;
     Operand counted{accumulator(u), Role::gradient, {}};
-    bool counts_all = true;
-    for (std::size_t p = 0; p < parameters.size(); ++p) {
-        counts_all = counts_all && (!parameters[p].is_trained || model_.counts(u, static_cast<int>(p)));
-    }
-    for (std::size_t p = 0; p < parameters.size() && !counts_all; ++p) {
-        const auto range = intersection(piece, model_.flats[u].parameter(static_cast<int>(p)));
-        if (model_.counts(u, static_cast<int>(p)) && !range.empty()) {
-            counted.runs.push_back(run_in(accumulator(u), range));
-        }
-    }
-    if (counts_all) {
-        counted.runs = {run_in(accumulator(u), piece)};
+    for (const auto range : model_.counted_ranges(u)) {
+        counted.runs.push_back(run_in(accumulator(u), range));
     }
     if (counted.runs.empty()) {
         return std::nullopt;
@@ -242,9 +230,10 @@ std::optional<Op> BucketWriter::norm(UnitId u) const {
     op.unit = u;
     op.label = model_.table.units[u].name + " sum of squares";
     op.reads.push_back(std::move(counted));
-    const BufferId sums = draft_.program.trainer_buffers.exact_sums_of(u);
-    op.reads.push_back(whole(draft_.program, sums, Role::exact_sums));
-    op.writes.push_back(whole(draft_.program, sums, Role::exact_sums));
+    const auto& of_trainer = draft_.program.trainer_buffers;
+    const Operand sum{of_trainer.exact_sums_of(u), Role::exact_sums, {of_trainer.range_of_sum(u)}};
+    op.reads.push_back(sum);
+    op.writes.push_back(sum);
     return op;
 }
 

@@ -161,6 +161,12 @@ Op UpdateWriter::update(int chunk,
         if (model_.has_master() && part != UpdatePart::delayed) {
             op.writes.push_back({parameters, Role::parameters, {run_in(parameters, range)}});
         }
+        if (const BufferId sums = program.trainer_buffers.update_sums; sums >= 0) {
+            const auto slots = TrainerBuffers::range_of_update_sums(run.unit, part == UpdatePart::redo);
+            const Operand of_unit{sums, Role::update_sums, {slots}};
+            op.reads.push_back(of_unit);
+            op.writes.push_back(of_unit);
+        }
         if (undo >= 0) {
             const ByteRange before{undo_offset, kept_vectors * vector_bytes({run})};
             auto& operands = part == UpdatePart::speculative ? op.writes : op.reads;

@@ -259,7 +259,8 @@ void SimulatedWorld::check_read(int rank, OpId op, int step, const Operand& oper
         }
         if (described.lifetime == Lifetime::persistent) {
             // Sums must be of this step; so must the clip factor, which is computed from them.
-            const bool is_of_step = operand.role == Role::exact_sums || operand.role == Role::update_inputs;
+            const bool is_of_step = operand.role == Role::exact_sums || operand.role == Role::update_sums ||
+                                    operand.role == Role::update_inputs;
             if (is_of_step && content.step != step) {
                 report_finding(FindingKind::stale_read, rank, op,
                                "reads " + where() + " in step " + std::to_string(step) +

@@ -50,6 +50,7 @@ struct Checkpoint {
 struct Logging {
     Interval every{.steps = 10};
     bool tensorboard = false;
+    std::int64_t norms = 0;  ///< steps between reports of norms by unit; 0: never
 
     bool operator==(const Logging&) const = default;
 };

@@ -51,6 +51,35 @@ layout::ElementRange elements_of(const StateContext& context, const Operand& ope
     return {begin, begin + operand.runs[index].bytes / element_bytes};
 }
 
+/// Elements of one parameter group that this rank counts in norms, or does not count.
+struct UpdatedRange {
+    layout::ElementRange range;
+    float weight_decay = 0;
+    bool is_counted = false;
+};
+
+/// Divides the elements of a group at the bounds of `counted`, which are in ascending order.
+void add_ranges(const layout::ParameterGroup& group,
+                layout::ElementRange held,
+                const std::vector<layout::ElementRange>& counted,
+                std::vector<UpdatedRange>& ranges) {
+    const auto whole = intersection(held, group.range);
+    auto begin = whole.begin;
+    const auto add = [&](std::int64_t end, bool is_counted) {
+        if (begin < end) {
+            ranges.push_back({{begin, end}, group.weight_decay, is_counted});
+            begin = end;
+        }
+    };
+    for (const auto& one : counted) {
+        if (const auto common = intersection(whole, one); !common.empty()) {
+            add(common.begin, false);
+            add(common.end, true);
+        }
+    }
+    add(whole.end, false);
+}
+
 template <class T, class G>
 Action bind_update_as(const StateContext& context, const Op& op) {
     const auto masters = with_role(op.writes, Role::master);
@@ -69,24 +98,32 @@ Action bind_update_as(const StateContext& context, const Op& op) {
     ZG_EXPECTS(kept.empty() || undone.empty());
     const auto& undo = kept.empty() ? undone : kept;
     ZG_EXPECTS(undo.empty() || undo.size() == masters.size());
+    const auto sums = with_role(op.writes, Role::update_sums);
+    ZG_EXPECTS(sums.empty() || sums.size() == masters.size());
 
     std::vector<UpdatePiece<T, G>> pieces;
     for (std::size_t i = 0; i < masters.size(); ++i) {
         const schedule::UnitId unit = buffer_of(context, *masters[i]).unit;
         const auto groups = layout::parameter_groups(context.spec, context.model.table.units.at(unit),
                                                      context.model.flats.at(unit));
+        const auto counted =
+            sums.empty() ? std::vector<layout::ElementRange>{} : context.model.counted_ranges(unit);
         for (std::size_t run = 0; run < masters[i]->runs.size(); ++run) {
             const auto held = elements_of(context, *masters[i], run);
+            std::vector<UpdatedRange> ranges;
             for (const auto& group : groups) {
-                const auto begin = std::max(held.begin, group.range.begin);
-                const auto end = std::min(held.end, group.range.end);
-                if (begin >= end) {
-                    continue;
-                }
-                const auto at = begin - held.begin;
-                const auto size = end - begin;
+                add_ranges(group, held, counted, ranges);
+            }
+            for (const auto& [range, weight_decay, is_counted] : ranges) {
+                const auto at = range.begin - held.begin;
+                const auto size = range.size();
                 UpdatePiece<T, G> piece;
-                piece.weight_decay = group.weight_decay;
+                piece.weight_decay = weight_decay;
+                if (is_counted) {
+                    const auto squares = run_of<ExactSum>(context, *sums[i], 0);
+                    piece.weight_squares = squares.part(0, 1).only();
+                    piece.change_squares = squares.part(1, 1).only();
+                }
                 piece.master = run_of<float>(context, *masters[i], run).part(at, size);
                 piece.gradient = run_of<const G>(context, *gradients[i], run).part(at, size);
                 piece.first_moment = run_of<float>(context, *firsts[i], run).part(at, size);

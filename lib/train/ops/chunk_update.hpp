@@ -28,6 +28,9 @@ struct UpdatePiece {
     VectorAddress<float> second_moment;
     VectorAddress<T> parameters;
     VectorAddress<float> average;  ///< empty: no average
+    /// Sums of squares of weights and of their changes; empty if this rank does not count the range.
+    kernels::ObjectAddress<ExactSum> weight_squares;
+    kernels::ObjectAddress<ExactSum> change_squares;
     /// State before a speculative update; empty vectors are kept in another slot, or not at all.
     UpdatedVectors undo;
 
@@ -42,6 +45,12 @@ void update(const device::Stream& stream,
             const kernels::AdamW& adamw,
             const StepAddress& step,
             const UpdatePiece<T, G>& piece) {
+    if (!piece.weight_squares.empty()) {
+        kernels::adamw_update_with_norms<T, G>(stream, adamw, piece.weight_decay, 1.0f, step, piece.master,
+                                               piece.gradient, piece.first_moment, piece.second_moment,
+                                               piece.parameters, piece.weight_squares, piece.change_squares);
+        return;
+    }
     kernels::adamw_update<T, G>(stream, adamw, piece.weight_decay, 1.0f, step, piece.master, piece.gradient,
                                 piece.first_moment, piece.second_moment, piece.parameters);
 }

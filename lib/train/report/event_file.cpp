@@ -157,6 +157,24 @@ void EventFile::validate(const ValidationReport& report) {
     write(scalars_record(calendar_seconds(), report.step, values_));
 }
 
+void EventFile::norms(std::int64_t step, std::span<const UnitNorms> units) {
+    if (norm_tags_.empty()) {
+        for (const auto& kind : norm_kinds) {
+            for (const auto& unit : units) {
+                norm_tags_.push_back(fmt::format("norms/{}/{}", kind.name, unit.unit));
+            }
+        }
+    }
+    values_.clear();
+    auto tag = norm_tags_.begin();
+    for (const auto& kind : norm_kinds) {
+        for (const auto& unit : units) {
+            values_.push_back({*tag++, unit.*kind.norm});
+        }
+    }
+    write(scalars_record(calendar_seconds(), step, values_));
+}
+
 void EventFile::write(const std::string& record) {
     if (const auto message = file_.write(record); message && print_) {
         print_(message->severity, message->text);

@@ -45,6 +45,8 @@ class EventFile {
     void step(const StepReport& report);
     /// Writes `loss/validation`, and `loss/validation_average` if both weights were validated.
     void validate(const ValidationReport& report);
+    /// Writes `norms/gradient/<unit>`, `norms/weights/<unit>` and `norms/update/<unit>`.
+    void norms(std::int64_t step, std::span<const UnitNorms> units);
     /// Continues in a new file, after the folder was removed.
     ///
     /// Errors: Error{resource}
@@ -59,7 +61,8 @@ class EventFile {
     RetriedOutput file_;
     std::vector<std::string> stall_tags_;                              ///< by Stall
     std::vector<std::string> train_tags_ = {}, validation_tags_ = {};  ///< by source, from its first loss on
-    std::vector<Scalar> values_;                                       ///< values of one step
+    std::vector<std::string> norm_tags_ = {};  ///< by norm and unit, from the first norms on
+    std::vector<Scalar> values_;               ///< values of one step
 };
 
 }  // namespace ziggurat::train

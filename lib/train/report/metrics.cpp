@@ -175,6 +175,19 @@ void Metrics::best(const ValidationReport& report) {
     write();
 }
 
+void Metrics::norms(std::int64_t step, std::span<const UnitNorms> units) {
+    begin("norms");
+    line_.field("step", step);
+    for (const auto& [name, norm] : norm_kinds) {
+        line_.open(name);
+        for (const auto& unit : units) {
+            line_.field(unit.unit, unit.*norm);
+        }
+        line_.close();
+    }
+    write();
+}
+
 void Metrics::spike(const StepReport& report) {
     begin("spike");
     line_.field("step", report.step);

@@ -18,6 +18,7 @@
 #include "train/account/utilisation.hpp"
 #include "train/console/retried_output.hpp"
 #include "train/hook/event_hook.hpp"
+#include "train/ops/unit_norms.hpp"
 #include "train/report/lost_end.hpp"
 
 namespace ziggurat::train {
@@ -89,6 +90,8 @@ class Metrics {
     void validate(const ValidationReport& report);
     /// Records that no earlier validation of the same data has such a low loss.
     void best(const ValidationReport& report);
+    /// Writes `norms`: the objects `gradient`, `weights` and `update` with the norm of each unit.
+    void norms(std::int64_t step, std::span<const UnitNorms> units);
     /// Writes `spike`: values of the step, their standard deviations above the mean of earlier steps, and
     /// whether its update was skipped.
     void spike(const StepReport& report);

@@ -321,6 +321,15 @@ void Reporter::step(const StepReport& report, bool is_last) {
     console_.live(files_->line->live());
 }
 
+void Reporter::norms(std::int64_t step, std::span<const UnitNorms> units) {
+    if (files_) {
+        files_->metrics.norms(step, units);
+        if (files_->events) {
+            files_->events->norms(step, units);
+        }
+    }
+}
+
 void Reporter::roll_back(std::int64_t step, std::int64_t from, std::int64_t next_sample) {
     if (files_) {
         files_->metrics.roll_back(step, from, next_sample);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "train/control/requests.hpp"
 #include "train/hook/event_hook.hpp"
 #include "train/ops/product_record.hpp"
+#include "train/ops/unit_norms.hpp"
 #include "train/report/event_file.hpp"
 #include "train/report/metrics.hpp"
 #include "train/report/run_directory.hpp"
@@ -73,6 +75,8 @@ class Reporter {
     /// Writes a file of the run directory, after open().
     void keep(std::string_view name, std::string_view content);
     void step(const StepReport& report, bool is_last);
+    /// Writes the norms of each unit in a step, after step().
+    void norms(std::int64_t step, std::span<const UnitNorms> units);
     /// Writes products.json, after open(), if products are measured; see Assembly::products().
     void keep_products(const ProductRecord& products);
     /// Reports a rollback, after open(), to a checkpoint of `step` because of a spike in step `from`.

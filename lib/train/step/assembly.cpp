@@ -159,6 +159,11 @@ void Assembly::poll_outcomes() {
     parts_->step_end.poll_outcomes();
 }
 
+std::vector<UnitNorms> Assembly::unit_norms() {
+    parts_->train_executor.finish();
+    return train::unit_norms(world(), parts_->model, parts_->train, parts_->memory);
+}
+
 void Assembly::add_step_end_hook(std::function<void(StepFigures&)> measure) {
     parts_->step_end.add_step_end_hook(std::move(measure));
 }

@@ -21,6 +21,7 @@
 #include "train/ops/cache_pages.hpp"
 #include "train/ops/path_use.hpp"
 #include "train/ops/product_record.hpp"
+#include "train/ops/unit_norms.hpp"
 #include "train/step/batch_slots.hpp"
 #include "train/step/cached_program.hpp"
 #include "train/step/executor.hpp"
@@ -133,6 +134,13 @@ class Assembly {
     /// Splits outcome().by_source; see StepEnd::split_losses.
     void split_losses(std::vector<SourceLoss> sources,
                       std::function<std::size_t(std::int64_t sample)> source_of);
+    /// Returns the norms of each unit in the step that has ended; see train::unit_norms().
+    ///
+    /// Waits until all ops of the step are done, also its updates.
+    ///
+    /// \pre logging.norms is set, and the step had StepInputs::sums_norms
+    /// Collective: over `world`
+    std::vector<UnitNorms> unit_norms();
     /// Sets a hook that measures the figures which this rank sends with each step's end.
     ///
     /// All ranks receive them in StepOutcome::figures.

@@ -58,7 +58,11 @@ Action StepEnd::bind(const schedule::Program& program, const schedule::Op& op, s
     for (const auto& read : op.reads) {
         const auto& buffer = program.buffer(read.buffer);
         if (read.role == schedule::Role::exact_sums) {
-            squares_.push_back(memory.span<ExactSum>(buffer).data());
+            const auto sums = memory.span<ExactSum>(buffer);
+            const auto count = program.trainer_buffers.has_sums_by_unit() ? sums.size() : 1;
+            for (const auto& sum : sums.first(count)) {
+                squares_.push_back(&sum);
+            }
         } else if (read.role == schedule::Role::losses || read.role == schedule::Role::pair_results) {
             const auto slot = batch_slots(program, memory).at(buffer.microbatch);
             microbatches_.push_back({.losses = has_pairs_ ? std::span<float>{} : slot.losses,

@@ -22,7 +22,7 @@ from trainings import Place, expect, say
 
 GIB = 2**30
 SETTINGS = ["logging.tensorboard=true", "checkpoint.every=4 steps", "checkpoint.async=false",
-            "data.validation=[{format: text, path: text.txt}]", "validate.every=3 steps", "train.steps=24"]
+            "data.validation=[{format: text, path: text.txt}]", "validate.every=3 steps", "logging.norms=5", "train.steps=24"]
 
 
 def curves(folder):
@@ -38,7 +38,10 @@ def as_told(run):
     found = {}
     for row in trainings.events(run):
         told = {}
-        if row["event"] == "validate":
+        if row["event"] == "norms":
+            told = {f"norms/{kind}/{unit}": float(norm) for kind in ("gradient", "weights", "update")
+                    for unit, norm in row[kind].items()}
+        elif row["event"] == "validate":
             told["loss/validation"] = float(row["loss"])
         elif row["event"] == "step":
             numbers = {key: float(value) for key, value in row.items()

@@ -71,6 +71,7 @@ struct OracleSteps {
             spec.optimizer, spec.train.average,
             optim::learning_rate(spec.schedule, spec.optimizer.lr, spec.train.steps, index), index, index + 1,
             targets);
+        assembly.step_inputs().sums_norms = spec.logging.norms > 0 ? 1 : 0;
         assembly.train_executor().run_step();
         assembly.complete_update(index + 1);
         return assembly.outcome().loss_sum / double(targets);

@@ -13,6 +13,7 @@
 #include "spec/stage_state.hpp"
 #include "spec/tile_rules.hpp"
 #include "spec/virtual_stages.hpp"
+#include "spec/weight_versions.hpp"
 #include "tests/support/made_up_pairs.hpp"
 #include "tests/support/random/draw.hpp"
 #include "tests/support/random/draw_fates.hpp"
@@ -358,7 +359,11 @@ spec::RunSpec random_spec_of_kinds(std::uint64_t seed, const RandomSpecLimits& l
         spec.tiers.sequence_tiles = static_cast<int>(draw.between(2, 5));
     }
     spec.tiers.embedding_on_host = limits.tiers && draw.chance(0.3);
-    return limits.tiers && spec.parallel.stages == 1 && draw.chance(0.2) ? with_reuse(spec) : spec;
+    if (limits.tiers && spec.parallel.stages == 1 && draw.chance(0.2)) {
+        spec = with_reuse(spec);
+    }
+    spec.logging.norms = !spec::has_no_flush(spec.parallel) && draw.chance(0.25) ? 1 : 0;
+    return spec;
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ void Coverage::note(const spec::RunSpec& s) {
                                             : spec::speculates(s)              ? "speculate"
                                                                                : "true");
     note("optimizer.clip.policy", s.optimizer.clip == spec::ClipPolicy::per_unit ? "per_unit" : "others");
+    note("logging.norms", s.logging.norms > 0 ? "on" : "off");
     note("overlap.delayed_update", s.overlap.delayed_update ? "true" : "false");
     note("overlap.tensor", s.overlap.tensor_pieces ? "ring" : "off");
     note("overlap.bucket", number(s.overlap.bucket_elements));

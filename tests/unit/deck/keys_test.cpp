@@ -328,6 +328,7 @@ std::map<std::string, Case> cases() {
         {"checkpoint.async", set_to("checkpoint.async", "false")},
         {"logging.every", set_to("logging.every", "3 steps")},
         {"logging.tensorboard", set_to("logging.tensorboard", "true")},
+        {"logging.norms", set_to("logging.norms", "50")},
         {"tiers.movement", changed("tiers.movement", "static", "chunks")},
         {"debug.nodes", set_to("debug.nodes", "2")},
         {"debug.throttle.nvme_read", set_to("debug.throttle.nvme_read", "1MB/s")},

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "kernels/gradient_norm.hpp"
 #include "tests/reference/adamw.hpp"
 #include "tests/support/kernel_data.hpp"
 
@@ -259,6 +260,89 @@ TEST(AdamW, RejectsAnAverageOfAnotherLength) {
     const std::vector<float> weights(3);
     std::vector<float> average(2);
     EXPECT_THROW(average_weights(test_stream(), at(inputs), weights, average), Error);
+}
+
+/// Result of an update, with its sums.
+struct Summed {
+    Data data;
+    ExactSum weights{}, changes{};
+};
+
+Summed summed_update(std::int64_t count, const StepInputs& inputs, const device::Stream& stream) {
+    Summed made{.data = Data{count}};
+    const auto gradient = made.data.gradient_of(1);
+    adamw_update_with_norms<bfloat16, float>(stream, adamw, weight_decay, 1, at(inputs), made.data.master,
+                                             gradient, made.data.m, made.data.v, made.data.parameters,
+                                             &made.weights, &made.changes);
+    stream.finish();
+    return made;
+}
+
+StepInputs summing_inputs(int t) {
+    auto inputs = inputs_of(t);
+    inputs.sums_norms = 1;
+    return inputs;
+}
+
+TEST(AdamWWithNorms, HasTheBitsOfTheUpdate) {
+    for (const std::int64_t count : {1, 255, 256, 777, 20011}) {
+        for (const std::int32_t sums : {0, 1}) {
+            auto inputs = summing_inputs(1);
+            inputs.sums_norms = sums;
+            Data expected{count};
+            expected.update(1, inputs_of(1));
+            const auto ours = summed_update(count, inputs, test_stream());
+            EXPECT_EQ(ours.data.master, expected.master);
+            EXPECT_EQ(ours.data.m, expected.m);
+            EXPECT_EQ(ours.data.v, expected.v);
+            EXPECT_EQ(ours.data.parameters, expected.parameters);
+        }
+    }
+}
+
+TEST(AdamWWithNorms, SumsSquaresOfWeightsAndOfTheirChanges) {
+    for (const std::int64_t count : {1, 255, 256, 777, 20011}) {
+        const Data before{count};
+        const auto ours = summed_update(count, summing_inputs(1), test_stream());
+        std::vector<float> changes(before.master.size());
+        for (std::size_t i = 0; i < changes.size(); ++i) {
+            changes[i] = ours.data.master[i] - before.master[i];
+        }
+        ExactSum of_weights, of_changes;
+        sum_of_squares<float>(test_stream(), ours.data.master, &of_weights);
+        sum_of_squares<float>(test_stream(), changes, &of_changes);
+        EXPECT_EQ(ours.weights.limbs(), of_weights.limbs()) << count;
+        EXPECT_EQ(ours.changes.limbs(), of_changes.limbs()) << count;
+        EXPECT_GT(ours.changes.value(), 0);
+    }
+}
+
+TEST(AdamWWithNorms, SumsNothingUnlessAskedTo) {
+    const auto ours = summed_update(1000, inputs_of(1), test_stream());
+    EXPECT_EQ(ours.weights.value(), 0);
+    EXPECT_EQ(ours.changes.value(), 0);
+}
+
+TEST(AdamWWithNorms, HasNoChangesIfTheStepIsSkipped) {
+    auto inputs = summing_inputs(1);
+    inputs.skip = 1;
+    const Data before{1000};
+    const auto ours = summed_update(1000, inputs, test_stream());
+    EXPECT_EQ(ours.data.master, before.master);
+    EXPECT_EQ(ours.changes.value(), 0);
+    ExactSum of_weights;
+    sum_of_squares<float>(test_stream(), before.master, &of_weights);
+    EXPECT_EQ(ours.weights.limbs(), of_weights.limbs());
+    EXPECT_EQ(ours.data.parameters[999], bfloat16(before.master[999]));
+}
+
+TEST(AdamWWithNorms, HasTheSameSumsOnOneThread) {
+    const auto all = summed_update(20011, summing_inputs(1), test_stream());
+    on_one_thread([&](const device::Stream& stream) {
+        const auto one = summed_update(20011, summing_inputs(1), stream);
+        EXPECT_EQ(one.weights.limbs(), all.weights.limbs());
+        EXPECT_EQ(one.changes.limbs(), all.changes.limbs());
+    });
 }
 
 }  // namespace

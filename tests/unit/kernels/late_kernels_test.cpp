@@ -70,6 +70,15 @@ void add_sweeps(Calls& calls) {
                                use.row<float>(rows * width), use.row<float>(rows * width),
                                use.put(std::vector<float>(rows * width, 0.5f)), use.row<T>(rows * width));
     };
+    calls["adamw_update_with_norms"] = [](Operands& use) {
+        const auto inputs =
+            use.put(std::vector<StepInputs>{{.learning_rate = 0.01f, .sums_norms = 1}}).only();
+        adamw_update_with_norms<T, float>(use.stream, {}, 0.1f, 0.5f, inputs, use.row<float>(rows * width),
+                                          use.row<float>(rows * width), use.row<float>(rows * width),
+                                          use.put(std::vector<float>(rows * width, 0.5f)),
+                                          use.row<T>(rows * width), use.put(std::vector<ExactSum>(1)).only(),
+                                          use.put(std::vector<ExactSum>(1)).only());
+    };
     calls["fill_zero"] = [](Operands& use) { fill_zero<T>(use.stream, use.row<T>(width)); };
     calls["add_to"] = [](Operands& use) { add_to<T>(use.stream, use.row<float>(width), use.row<T>(width)); };
     calls["scale"] = [](Operands& use) { scale<T>(use.stream, 0.375f, use.row<T>(width)); };
@@ -433,6 +442,7 @@ const std::set<std::string>& same_everywhere() {
     static const std::set<std::string> names{"add_columns",
                                              "add_to",
                                              "adamw_update",
+                                             "adamw_update_with_norms",
                                              "average_weights",
                                              "convert",
                                              "copy_bytes",

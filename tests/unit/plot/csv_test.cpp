@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 namespace ziggurat::plot {
@@ -61,6 +62,20 @@ TEST(Csv, HasARowForEachStepAndAColumnForEachCurve) {
         "4,,,,,,,,,,,,0,0,0,1",
     };
     EXPECT_EQ(lines_of(csv({history})), wanted);
+}
+
+TEST(Csv, HasTheNormsOfEachUnit) {
+    auto history = three_steps("runs/a", 1);
+    history.units = {"embedding", "layer.00"};
+    history.unit_norms = {{.step = 2, .norms = {{{1.5, std::nan("")}, {9.0, 8.0}, {0.25, 0}}}}};
+    const auto lines = lines_of(csv({history}));
+    const std::string headings =
+        "gradient_norm embedding,gradient_norm layer.00,weights_norm embedding,weights_norm "
+        "layer.00,update_norm "
+        "embedding,update_norm layer.00";
+    EXPECT_NE(lines.at(0).find(headings + ",resumes"), std::string::npos) << lines[0];
+    EXPECT_TRUE(lines.at(1).ends_with(",,,,,,,0,0,0,0")) << lines[1];
+    EXPECT_TRUE(lines.at(2).ends_with(",1.5,,9,8,0.25,0,0,0,0,0")) << lines[2];
 }
 
 TEST(Csv, PutsRunsBesideEachOtherByStep) {

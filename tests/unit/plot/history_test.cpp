@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -48,6 +49,26 @@ TEST(History, ReadsStepsValidationsAndTheNameOfARun) {
     EXPECT_EQ(history.validations[0].loss, 5.25);
     EXPECT_EQ(history.bad_lines, 0);
     EXPECT_EQ(read_history(folder.file("metrics.jsonl")).steps.size(), 3U);
+}
+
+TEST(History, ReadsNormsOfUnits) {
+    const test::ScratchFolder folder;
+    write(folder.file("metrics.jsonl"), R"({"event":"step","step":1,"loss":3}
+{"event":"norms","step":1,"gradient":{"embedding":0.5,"head":null,"head_nonfinite":true},"weights":{"embedding":9,"head":8},"update":{"embedding":0,"head":0}}
+{"event":"norms","step":2,"gradient":{"embedding":7},"weights":{"embedding":7},"update":{"embedding":7}}
+{"event":"resume","step":1}
+{"event":"norms","step":2,"gradient":{"embedding":1,"head":2},"weights":{"embedding":3,"head":4},"update":{"embedding":5,"head":6}}
+{"event":"norms"}
+)");
+
+    const History history = read_history(folder.path());
+
+    EXPECT_EQ(history.units, (std::vector<std::string>{"embedding", "head"})) << "a flag is not a unit";
+    ASSERT_EQ(history.unit_norms.size(), 2U);
+    EXPECT_EQ(history.unit_norms[0].norms[0][0], 0.5);
+    EXPECT_TRUE(std::isnan(history.unit_norms[0].norms[0][1]));
+    EXPECT_EQ(history.unit_norms[1].norms[2], (std::vector<double>{5, 6}));
+    EXPECT_EQ(history.bad_lines, 1);
 }
 
 TEST(History, WhatIsDoneAgainAfterARestartCountsOnce) {

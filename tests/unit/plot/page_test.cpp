@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "plot/svg/svg.hpp"
 #include "tests/unit/plot/figures.hpp"
 
@@ -41,6 +43,19 @@ TEST(Page, HasCurvesSavesAndEventsOfARun) {
     }
     EXPECT_EQ(html.find("host memory"), std::string::npos) << "nothing lay there";
     EXPECT_EQ(count(html, "<polyline"), 4U) << "loss, speed and two tiers";
+}
+
+TEST(Page, HasTheLatestNormsOfEachUnit) {
+    auto history = test::usual_history(100);
+    history.units = {"embedding", "layer.00"};
+    history.unit_norms = {{.step = 10, .norms = {{{1, 1}, {1, 1}, {1, 1}}}},
+                          {.step = 20, .norms = {{{1.5, std::nan("")}, {8, 4}, {0.25, 0}}}}};
+    const auto html = page({history});
+    EXPECT_NE(html.find("<h2>Norms by unit after step 20</h2>"), std::string::npos);
+    EXPECT_NE(html.find("<td>embedding</td><td class=\"number\">1.5</td><td class=\"number\">8</td><td "
+                        "class=\"number\">0.25</td><td class=\"number\">0.03125</td>"),
+              std::string::npos);
+    EXPECT_NE(html.find("<td>layer.00</td><td class=\"number\">-</td>"), std::string::npos);
 }
 
 TEST(Page, LaysRunsOverEachOther) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -160,6 +162,86 @@ TEST(ControlPass, EmptiesEachSumInFrontOfItsFirstNorm) {
         }
     }
     EXPECT_EQ(emptied.size(), 2U);
+}
+
+/// A sum that starts late, or is copied early, lacks updates.
+TEST(ControlPass, SumsTheUpdatesOfEachTier) {
+    for (const double device : {1.0, 0.5, 0.0}) {
+        for (const bool in_backward : {false, true}) {
+            auto spec = with_norms_on_both();
+            spec.logging.norms = 10;
+            spec.tiers.gradients = spec.tiers.optimizer = {device, 1 - device, 0};
+            spec.optimizer.clip = spec::ClipPolicy::previous_norm;
+            spec.overlap.optimizer_with_backward = in_backward;
+            const auto program = training(spec);
+            std::set<std::string> begun, copied;
+            for (const auto& op : program.ops) {
+                for (const auto& name : buffers_of(program, op.writes, Role::update_sums)) {
+                    if (op.kind == OpKind::fill) {
+                        EXPECT_TRUE(begun.insert(name).second);
+                    } else if (op.kind == OpKind::update) {
+                        const bool is_on_host = program.lanes[op.lane].engine == Engine::host_optimizer;
+                        EXPECT_EQ(name, is_on_host ? "update_sums" : "update_sums on device");
+                        EXPECT_TRUE(begun.contains(name) && copied.empty()) << op.label;
+                    } else {
+                        EXPECT_EQ(op.kind, OpKind::copy);
+                        EXPECT_EQ(name, "update_sums of device");
+                        EXPECT_TRUE(copied.insert(name).second);
+                    }
+                }
+                if (op.kind == OpKind::update) {
+                    EXPECT_EQ(buffers_of(program, op.writes, Role::update_sums).size(),
+                              buffers_of(program, op.writes, Role::master).size());
+                }
+            }
+            const auto simulated = simulate(std::vector{program}, nullptr);
+            EXPECT_TRUE(simulated.ok()) << simulated.report();
+            EXPECT_EQ(begun.size(), device == 0.5 ? 2U : 1U);
+            EXPECT_EQ(copied.size(), device > 0 ? 1U : 0U);
+        }
+    }
+}
+
+/// Sums of units that share a range would be those of no unit.
+TEST(ControlPass, HasARangeForTheSumsOfEachUnit) {
+    auto spec = with_norms_on_both();
+    spec.logging.norms = 10;
+    const ModelLayout model{spec, 0};
+    const auto program = build_program(spec, model, Variant::train);
+    std::map<std::int64_t, int> unit_at;  // by offset, of gradients
+    std::map<std::int64_t, int> updated_at;
+    for (const auto& op : program.ops) {
+        if (const auto* sum = program.find_write(op, Role::exact_sums);
+            sum != nullptr && op.kind == OpKind::norm) {
+            EXPECT_EQ(sum->runs.front().bytes, exact_sum_slot_bytes);
+            EXPECT_EQ(unit_at.try_emplace(sum->runs.front().offset, op.unit).first->second, int{op.unit});
+        }
+        std::size_t i = 0;
+        for (const auto& written : op.writes) {
+            if (written.role == Role::update_sums && op.kind == OpKind::update) {
+                std::vector<int> units;
+                for (const auto& master : op.writes) {
+                    if (master.role == Role::master) {
+                        units.push_back(program.buffers[master.buffer].unit);
+                    }
+                }
+                EXPECT_EQ(updated_at.try_emplace(written.runs.front().offset, units.at(i)).first->second,
+                          units[i]);
+                ++i;
+            }
+        }
+    }
+    EXPECT_EQ(unit_at.size(), model.units.size());
+    EXPECT_EQ(updated_at.size(), model.units.size());
+}
+
+/// A run without norms by unit has the program that it always had.
+TEST(ControlPass, HasNoSumsOfUpdatesUnlessAskedFor) {
+    const auto program = training(with_norms_on_both());
+    EXPECT_EQ(program.trainer_buffers.update_sums, BufferId{-1});
+    for (const auto& op : program.ops) {
+        EXPECT_EQ(program.find_write(op, Role::update_sums), nullptr) << op.label;
+    }
 }
 
 TEST(ControlPass, TakesLossesHomeBehindTheLastOfThem) {

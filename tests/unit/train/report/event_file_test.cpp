@@ -72,6 +72,21 @@ TEST(EventFile, IsNamedBehindThoseThatAreThere) {
     EXPECT_TRUE(names.back().starts_with("events.out.tfevents.9000000001.")) << names.back();
 }
 
+TEST(EventFile, HasACurveForEachNormOfAUnit) {
+    const test::ScratchFolder run;
+    EventFile events{run.path(), {}, {}, {}};
+    events.norms(
+        10, std::vector<UnitNorms>{{.unit = "layer.03", .gradient = 1.5, .weights = 2.5, .update = 0.5}});
+
+    const auto text =
+        test::contents_of(run.file(events_folder) + "/" + names_in(run.file(events_folder)).front());
+    for (const char* tag : {"norms/gradient/layer.03", "norms/weights/layer.03", "norms/update/layer.03"}) {
+        EXPECT_NE(text.find(tag), std::string::npos) << tag;
+    }
+    using namespace std::string_literals;
+    EXPECT_NE(text.find("norms/gradient/layer.03\x15\0\0\xc0\x3f"s), std::string::npos) << "1.5 as a float";
+}
+
 TEST(EventFile, LeavesOutWhatIsNotThere) {
     const test::ScratchFolder run;
     RunFacts facts;

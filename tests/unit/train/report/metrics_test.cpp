@@ -407,6 +407,22 @@ TEST(Metrics, HasRewardsOfPairs) {
     EXPECT_FALSE(lines.at(1).contains("loss_tokens"));
 }
 
+TEST(Metrics, HasTheNormsOfEachUnit) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+    metrics.norms(
+        50, std::vector<UnitNorms>{{.unit = "embedding", .gradient = 0.1, .weights = 9, .update = 0.01},
+                                   {.unit = "head", .gradient = std::nan(""), .weights = 6, .update = 0}});
+    const auto line = lines_of(folder.file("metrics.jsonl")).at(0);
+    EXPECT_EQ(line.at("event"), "norms");
+    EXPECT_EQ(line.at("step"), 50);
+    EXPECT_EQ(line.at("gradient").at("embedding"), 0.1);
+    EXPECT_TRUE(line.at("gradient").at("head").is_null());
+    EXPECT_EQ(line.at("gradient").at("head_nonfinite"), true);
+    EXPECT_EQ(line.at("weights").at("head"), 6.0);
+    EXPECT_EQ(line.at("update"), (Json{{"embedding", 0.01}, {"head", 0.0}}));
+}
+
 TEST(Metrics, HasNoNumberForAValidationWithoutTargets) {
     const test::ScratchFolder folder;
     Metrics metrics{folder.file("metrics.jsonl"), nullptr};
