@@ -34,6 +34,22 @@ spec::RunSpec screened(const DeckEdit& change) {
                : change.spec;
 }
 
+/// Returns the smallest footprint that homes can have, from that with all state on the host.
+///
+/// State that returns to the device frees no more of the host than the device has left.
+Footprint with_best_homes(Footprint on_host, const spec::RunSpec& run) {
+    auto& needed = on_host.needed;
+    if (!run.tiers.nvme_paths.empty()) {
+        needed[tier_index(spec::Tier::host)] = on_host.memory_needed = 0;
+        return on_host;
+    }
+    const auto limit = on_host.limit(spec::Tier::device);
+    const auto left = std::max<std::int64_t>(0, limit - needed[tier_index(spec::Tier::device)]);
+    auto& host = needed[tier_index(spec::Tier::host)];
+    host = left > host ? 0 : std::max<std::int64_t>(0, host - run.parallel.ranks_per_node * left);
+    return on_host;
+}
+
 class Trials {
   public:
     Trials(const spec::MachineSpec& machine, const Watch& watch, const RemedySearch& search)
@@ -46,13 +62,17 @@ class Trials {
         auto run = screened(change);
         run.tiers.open = {};
         const bool is_auto = spec::has_auto_home(change.spec);
-        auto footprint = plan_run(run, machine_, PlannedRanks::estimate, watch_).footprint;
+        const auto footprint_of = [&](PlannedRanks which) {
+            auto footprint = plan_run(run, machine_, which, watch_).footprint;
+            return is_auto ? with_best_homes(std::move(footprint), run) : footprint;
+        };
+        auto footprint = footprint_of(PlannedRanks::estimate);
         const bool is_reduced =
             shortened(run, Size::of_estimate).spec != shortened(run, Size::of_search).spec;
-        if (is_reduced && may_fit_on(footprint, error_of_estimate, is_auto)) {
-            footprint = plan_run(run, machine_, PlannedRanks::first, watch_).footprint;
+        if (is_reduced && may_fit(footprint, error_of_estimate)) {
+            footprint = footprint_of(PlannedRanks::first);
         }
-        if (!may_fit_on(footprint, error_of_choices, is_auto)) {
+        if (!may_fit(footprint, error_of_choices)) {
             return Remedy{change.overrides.substr(1), footprint, false};
         }
         return planned(change);
@@ -68,26 +88,29 @@ class Trials {
         if (spec::has_auto_home(run)) {
             run = choose_homes(run, changed->machine, watch_);
         }
-        const auto footprint = plan_run(run, changed->machine, PlannedRanks::several, watch_).footprint;
+        auto footprint = plan_run(run, changed->machine, PlannedRanks::first, watch_).footprint;
+        if (footprint.fits()) {
+            footprint = plan_run(run, changed->machine, PlannedRanks::several, watch_).footprint;
+        }
         return Remedy{change.overrides.substr(1), footprint, footprint.fits()};
     }
 
   private:
-    /// True if a run with that footprint may fit. With open homes, only the device's memory decides.
-    static bool may_fit_on(Footprint footprint, const spec::ByTier<double>& error, bool is_auto) {
-        if (is_auto) {
-            for (const auto tier : {spec::Tier::host, spec::Tier::nvme}) {
-                footprint.needed[tier_index(tier)] = 0;
-            }
-            footprint.memory_needed = 0;
-        }
-        return may_fit(footprint, error);
-    }
-
     const spec::MachineSpec& machine_;
     const Watch& watch_;
     const RemedySearch& search_;
 };
+
+/// True if `change` only adds overrides to those of a remedy that fits.
+bool is_longer(const DeckEdit& change, const std::vector<Remedy>& fitting) {
+    const auto arguments = arguments_of(change.overrides);
+    return std::ranges::any_of(fitting, [&](const Remedy& remedy) {
+        const auto fewer = arguments_of(remedy.overrides);
+        return !fewer.empty() && std::ranges::all_of(fewer, [&](const std::string& argument) {
+            return std::ranges::find(arguments, argument) != arguments.end();
+        });
+    });
+}
 
 /// A change that does not fit, by an estimate of its memory.
 struct Rejected {
@@ -122,6 +145,10 @@ FoundRemedies find_remedies(const spec::RunSpec& spec,
     for (const auto& change : changes) {
         if (found.remedies.size() == max_remedies) {
             break;
+        }
+        if (is_longer(change, found.remedies)) {
+            --found.all;
+            continue;
         }
         if (is_over() && (!change.is_advised || !found.remedies.empty())) {
             found.is_finished = false;

@@ -52,7 +52,8 @@ struct FoundRemedies {
 /// smaller and more micro-batches, more ranks, and combinations. When the search is over, it still tries the
 /// advised changes (DeckEdit::is_advised) until one fits.
 ///
-/// A change that fits is planned as a command with these overrides would plan it.
+/// A change that only adds to one that fits is not tried. A change that fits is planned as a command with
+/// these overrides would plan it.
 ///
 /// \param plan  of `spec`, which does not fit
 FoundRemedies find_remedies(const spec::RunSpec& spec,
