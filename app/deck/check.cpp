@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "app/bench/measured_with.hpp"
-#include "app/bench/peak_cache.hpp"
+#include "app/bench/kept_peak.hpp"
 #include "app/deck/deck_options.hpp"
 #include "app/deck/job_size.hpp"
 #include "app/deck/planning_progress.hpp"
+#include "app/deck/remedy_search.hpp"
 #include "app/output/output_style.hpp"
 #include "app/start/built_for.hpp"
 #include "base/progress.hpp"
@@ -43,26 +43,27 @@ AttentionFacts cudnn_of_this_machine() {
 
 int check(const CheckOptions& options) {
     Progress progress{show_progress()};
-    return run_check(
-        options, {.size_job = [&](deck::LoadOptions load) { return sized(options, std::move(load)); },
-                  .has_nccl = comm::has_nccl,
-                  .cudnn = cudnn_of_this_machine(),
-                  .kept_peak =
-                      [](const spec::RunSpec& run) {
-                          return PeakCache{deck::process_environment, measured_with()}.of(setup_name(run));
-                      },
-                  .choose_layout = choose_layout_with_progress(progress),
-                  .choose_homes = choose_homes_with_progress(progress),
-                  .choose_depths = choose_depths_with_progress(progress),
-                  .choose_leases = choose_leases_with_progress(progress),
-                  .choose_accumulation = choose_accumulation_with_progress(progress),
-                  .choose_tensor_overlap = plan::choose_tensor_overlap,
-                  .start = preview_start,
-                  .memory =
-                      [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
-                          return plan::memory_report(run, machine, {}, PlanningProgress{progress}.watch(),
-                                                     not_by_this_program_reason(run));
-                      }});
+    const auto kept_peak = options.machine.empty() ? kept_peaks_here() : KeptPeakOf{};
+    return run_check(options,
+                     {.size_job = [&](deck::LoadOptions load) { return sized(options, std::move(load)); },
+                      .has_nccl = comm::has_nccl,
+                      .cudnn = cudnn_of_this_machine(),
+                      .kept_peak = kept_peak,
+                      .choose_layout = choose_layout_with_progress(progress, kept_peak),
+                      .choose_homes = choose_homes_with_progress(progress),
+                      .choose_depths = choose_depths_with_progress(progress),
+                      .choose_leases = choose_leases_with_progress(progress),
+                      .choose_accumulation = choose_accumulation_with_progress(progress),
+                      .choose_tensor_overlap = plan::choose_tensor_overlap,
+                      .start = preview_start,
+                      .memory =
+                          [&](const deck::LoadedDeck& loaded, const deck::LoadOptions& load) {
+                              const PlanningProgress watched{progress};
+                              const auto time = options.search ? RemedyTime::unlimited : RemedyTime::limited;
+                              return plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(),
+                                                         not_by_this_program_reason(loaded.run),
+                                                         remedy_search(options, load, loaded, time));
+                          }});
 }
 
 }  // namespace ziggurat::app

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "app/bench/kept_peak.hpp"
 #include "app/deck/deck_options.hpp"
 #include "app/deck/epochs.hpp"
 #include "app/deck/gpu_forecast.hpp"
@@ -24,8 +25,7 @@ struct CheckParts {
     std::function<deck::LoadOptions(deck::LoadOptions)> size_job = {};
     bool has_nccl = false;      ///< true if this program was built with NCCL; assumed for other machines
     AttentionFacts cudnn = {};  ///< cuDNN of this machine; assumed for other machines
-    /// Returns the best FLOP/s per rank that trainings have reached on this machine; 0 if unknown.
-    std::function<double(const spec::RunSpec&)> kept_peak = {};
+    KeptPeakOf kept_peak = {};  ///< of this machine; if empty, only rates of the machine file are known
     /// Chooses the settings of the layout that the deck leaves `auto`. If empty: open degrees are 1.
     std::function<spec::ChosenLayouts(
         const spec::RunSpec&, const spec::MachineSpec&, const spec::LayoutSpace&, const spec::LayoutRules&)>
@@ -45,8 +45,8 @@ struct CheckParts {
         choose_tensor_overlap = {};
     /// Returns the start of the run with its notes; errors as of training. If empty: not reported.
     std::function<train::StartPreview(const deck::LoadedDeck&)> start = {};
-    /// Returns the memory report. If empty: no memory table.
-    std::function<plan::MemoryReport(const spec::RunSpec&, const spec::MachineSpec&)> memory = {};
+    /// Returns the memory report of a deck, and of changes of it. If empty: no memory table.
+    std::function<plan::MemoryReport(const deck::LoadedDeck&, const deck::LoadOptions&)> memory = {};
 };
 
 /// Prints problems on standard error and the meaning of the deck on standard output.

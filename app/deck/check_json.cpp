@@ -82,7 +82,7 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["start"] = answer.start.empty() ? Json(nullptr) : Json(answer.start);
         json["attention"] = answer.attention ? attention_json(*answer.attention) : Json(nullptr);
         json["nccl"] = nccl_json(answer.communicators, answer.loaded->machine);
-        json["time"] = time_json(run, answer.step_seconds);
+        json["time"] = time_json(run, answer.step_seconds, answer.loaded->has_kept_peak);
         json["goodput"] = goodput_json(answer.goodput);
         json["longest_sequence"] = answer.longest ? Json(answer.longest->tokens) : Json(nullptr);
     }

@@ -146,7 +146,7 @@ Json memory_json(const plan::MemoryReport& memory) {
                           {"peak_op", peak_ops_json(stage.table)}});
     }
     Json remedies = Json::array();
-    for (const auto& remedy : memory.remedies) {
+    for (const auto& remedy : memory.found.remedies) {
         remedies.push_back({{"overrides", remedy.overrides},
                             {"fits", remedy.fits},
                             {"needed", by_tier(remedy.footprint.needed)},
@@ -166,6 +166,7 @@ Json memory_json(const plan::MemoryReport& memory) {
             {"verdict", memory.verdict},
             {"accuracy", memory.accuracy_note.empty() ? Json(nullptr) : Json(memory.accuracy_note)},
             {"node_memory_B", knows_memory ? Json(footprint.memory) : Json(nullptr)},
+            {"is_search_finished", memory.found.is_finished},
             {"remedies", remedies}};
 }
 
@@ -181,11 +182,12 @@ Json checkpoint_json(const spec::RunSpec& run) {
             {"bytes_at_most", size.bytes_at_most}};
 }
 
-Json time_json(const spec::RunSpec& run, std::optional<double> seconds) {
+Json time_json(const spec::RunSpec& run, std::optional<double> seconds, bool is_lower_bound) {
     if (!seconds) {
         return nullptr;
     }
     return {{"step_s", *seconds},
+            {"is_lower_bound", is_lower_bound},
             {"tokens_per_s", static_cast<double>(tokens_of_step(run)) / *seconds},
             {"train_s", *seconds * static_cast<double>(run.train.steps)}};
 }

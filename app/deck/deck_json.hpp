@@ -27,7 +27,7 @@ Json memory_json(const plan::MemoryReport& memory);
 /// Returns null for a run without checkpoints.
 Json checkpoint_json(const spec::RunSpec& run);
 /// Returns null if the time of a step is unknown.
-Json time_json(const spec::RunSpec& run, std::optional<double> seconds);
+Json time_json(const spec::RunSpec& run, std::optional<double> seconds, bool is_lower_bound);
 /// Returns null if the goodput is unknown.
 Json goodput_json(const std::optional<plan::RunGoodput>& goodput);
 

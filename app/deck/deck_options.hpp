@@ -27,6 +27,7 @@ struct PlannedJob : JobDeck {
 struct CheckOptions : Options, PlannedJob {
     bool print = false;    ///< print only the effective deck on standard output
     bool json = false;     ///< print only one JSON object with all results
+    bool search = false;   ///< search for remedies without a limit of time
     bool longest = false;  ///< also find the longest sequences that fit
     std::string explain;   ///< key to describe; then the deck is not read
 };

@@ -253,6 +253,8 @@ CommandRowOf<CheckOptions> check_row() {
                          "print the effective deck: every value and its origin"),
                     flag("--longest", &CheckOptions::longest,
                          "also find the longest sequences (data.seq) with which the layout fits"),
+                    flag("--search", &CheckOptions::search,
+                         "if the deck does not fit: try all changes, not only for some seconds"),
                     flag("--json", &CheckOptions::json, "print all results as JSON (fields: decks/CHECK.md)"),
                     text_option("--explain", "KEY", &CheckOptions::explain, "a key of the deck",
                                 "describe one key; reads no deck")},

@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/bench/measured_with.hpp"
-#include "app/bench/peak_cache.hpp"
+#include "app/bench/kept_peak.hpp"
 #include "app/deck/deck_options.hpp"
 #include "app/deck/epochs.hpp"
 #include "app/deck/job_size.hpp"
@@ -21,6 +20,7 @@
 #include "app/deck/plan_summary.hpp"
 #include "app/deck/plan_time.hpp"
 #include "app/deck/planning_progress.hpp"
+#include "app/deck/remedy_search.hpp"
 #include "app/output/output_style.hpp"
 #include "app/start/built_for.hpp"
 #include "app/start/token_sources.hpp"
@@ -122,13 +122,13 @@ void print_text(const PlanOptions& options,
     print("--unit, --lane, --kind and --ops A-B print single ops, --all prints all ops\n");
 }
 
-deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress) {
+deck::LoadOptions load_options(SourceSizes& sizes, Progress& progress, const KeptPeakOf& kept_peak) {
     return {.needs_data = false,
             .read_tokenizer = read_tokenizer_once(),
             .read_source = [&sizes](const auto& run, const auto& source,
                                     const auto& key) { return sizes.read(run, source, key); },
             .find_train_validation_overlap = find_train_validation_overlap,
-            .choose_layout = choose_layout_with_progress(progress),
+            .choose_layout = choose_layout_with_progress(progress, kept_peak),
             .choose_homes = choose_homes_with_progress(progress),
             .choose_depths = choose_depths_with_progress(progress),
             .choose_leases = choose_leases_with_progress(progress),
@@ -147,6 +147,7 @@ void expect_rank(int rank, const spec::RunSpec& run) {
 
 int print_summary(const PlanOptions& options,
                   const deck::LoadedDeck& loaded,
+                  const deck::LoadOptions& load,
                   const Epochs& epochs,
                   Progress& progress) {
     expect_rank(options.rank.value_or(0), loaded.run);
@@ -155,8 +156,9 @@ int print_summary(const PlanOptions& options,
     {
         const PlanningProgress watched{
             progress};  // the end of this scope removes its line before anything is printed
-        memory = plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(),
-                                     not_by_this_program_reason(loaded.run));
+        memory =
+            plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(),
+                                not_by_this_program_reason(loaded.run), remedy_search(options, load, loaded));
         const PlanAnswer answer{.deck = options.deck,
                                 .exit_code = memory.fits ? 0 : does_not_fit,
                                 .found = loaded.found,
@@ -208,8 +210,10 @@ int refuse(const PlanOptions& options, const deck::Diagnostics& found) {
 int plan(const PlanOptions& options) {
     Progress progress{show_progress()};
     SourceSizes sizes;
-    auto load = load_options(sizes, progress);
-    load.has_nccl = comm::has_nccl || !options.machine.empty() || !options.machines.empty();
+    const bool is_here = options.machine.empty() && options.machines.empty();
+    const auto kept_peak = is_here ? kept_peaks_here() : KeptPeakOf{};
+    auto load = load_options(sizes, progress, kept_peak);
+    load.has_nccl = comm::has_nccl || !is_here;
     if (!options.machines.empty()) {
         return compare_machines_and_print(options, load, progress);
     }
@@ -224,13 +228,10 @@ int plan(const PlanOptions& options) {
     bool leaves_layout = false;
     auto loaded = options.search ? load_for_search(options, load, leaves_layout)
                                  : deck::load(options.deck, options.overrides, load);
-    if (options.machine.empty() && loaded.ok() && loaded.machine.device_flops <= 0) {
-        loaded.machine.device_flops =
-            PeakCache{deck::process_environment, measured_with()}.of(setup_name(loaded.run));
-    }
     if (!loaded.ok()) {
         return refuse(options, loaded.found);
     }
+    use_kept_peak(loaded, kept_peak);
     if (!prints_plan_as_json(options) && loaded.found.warnings() + loaded.found.notes() > 0) {
         print(stderr, loaded.found.print());
     }
@@ -244,7 +245,7 @@ int plan(const PlanOptions& options) {
         return plan_time(options, loaded);
     }
     return options.program ? print_program(options, loaded, progress)
-                           : print_summary(options, loaded, sizes.epochs(loaded.run), progress);
+                           : print_summary(options, loaded, load, sizes.epochs(loaded.run), progress);
 }
 
 }  // namespace ziggurat::app

@@ -168,12 +168,14 @@ Json wear_json(const plan::MemoryReport& memory, const spec::RunSpec& run) {
 }
 
 /// Returns the fields of `plan --time --json` and the critical path in words; null without rates.
-Json planned_time_json(const spec::RunSpec& run, const spec::MachineSpec& machine) {
+Json planned_time_json(const deck::LoadedDeck& loaded) {
+    const auto& run = loaded.run;
+    const auto& machine = loaded.machine;
     if (!plan::missing_rates(run, machine).empty()) {
         return nullptr;
     }
     const auto time = plan::planned_time(run, machine);
-    auto json = Json::parse(plan::time_as_json(time, run, machine));
+    auto json = Json::parse(plan::time_as_json(time, run, machine, loaded.has_kept_peak));
     json["train_s"] = time.step_seconds * static_cast<double>(run.train.steps);
     json["bound_by"] = plan::bound_words(time);
     return json;
@@ -205,7 +207,7 @@ std::string plan_as_json(const PlanAnswer& answer, const plan::Watch& watch) {
         json["wear"] = wear_json(memory, run);
         json["program"] = program_json(answer, watch);
         json["checkpoint"] = checkpoint_json(run);
-        json["time"] = planned_time_json(run, machine);
+        json["time"] = planned_time_json(*answer.loaded);
         json["missing_rates"] = text_or_null(plan::missing_rates(run, machine));
         const auto seconds =
             json["time"].is_null() ? std::nullopt : std::optional<double>{json["time"]["step_s"]};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/deck/planning_progress.hpp"
+#include "app/deck/remedy_search.hpp"
 #include "app/output/atomic_file.hpp"
 #include "app/output/time_text.hpp"
 #include "base/error.hpp"
@@ -70,11 +71,13 @@ deck::LoadedDeck with_overrides(const PlanOptions& options,
 ///
 /// Layouts that a rule refuses, or of which a stage in the middle does not fit, are left out.
 ///
+/// \param machine  with the rates of the search
 /// \param refused  set to the problems of the first deck that a rule refuses
 std::vector<LayoutDeck> as_decks(const PlanOptions& options,
                                  const deck::LoadOptions& load,
                                  const plan::LayoutSearch& search,
                                  const spec::RunSpec& run,
+                                 const spec::MachineSpec& machine,
                                  const spec::LayoutSpace& space,
                                  deck::Diagnostics& refused) {
     const bool sorts_by_memory = search.objective == plan::LayoutObjective::memory;
@@ -83,6 +86,7 @@ std::vector<LayoutDeck> as_decks(const PlanOptions& options,
         LayoutDeck made{.found = found,
                         .deck = with_overrides(
                             options, load, plan::override_list(found.choice, run, space, sorts_by_memory))};
+        made.deck.machine = machine;
         made.is_planned = is_same_run(made.deck.run, plan::with_layout(run, found.choice, space));
         if (made.deck.ok()) {
             decks.push_back(std::move(made));
@@ -109,9 +113,12 @@ std::vector<LayoutDeck> as_decks(const PlanOptions& options,
     return decks;
 }
 
-int report_none_fits(const plan::LayoutSearch& search,
+int report_none_fits(const PlanOptions& options,
+                     const plan::LayoutSearch& search,
                      const deck::LoadedDeck& loaded,
-                     const spec::LayoutSpace& space) {
+                     const spec::LayoutSpace& space,
+                     const deck::LoadOptions& load,
+                     Progress& progress) {
     if (!search.smallest) {
         print(
             stderr,
@@ -119,19 +126,26 @@ int report_none_fits(const plan::LayoutSearch& search,
         return does_not_fit;
     }
     const auto& smallest = *search.smallest;
-    const auto run = plan::with_layout(loaded.run, smallest.choice, space);
+    const auto layout = plan::overrides_of(smallest.choice, loaded.run, space);
     auto text =
         fmt::format("ziggurat: error: no layout fits: the one with the smallest shortfall lacks {}:{}\n",
-                    format_bytes(smallest.footprint.total_lack()),
-                    plan::overrides_of(smallest.choice, loaded.run, space));
-    const auto planned = plan::plan_run(run, loaded.machine);
-    constexpr std::size_t num_remedies = 3;
-    std::size_t shown = 0;
-    for (const auto& change : plan::find_remedies(run, loaded.machine, planned)) {
-        if (shown++ < num_remedies) {
-            text += fmt::format("  {} with{}\n", change.fits ? "It fits" : "It needs less, but does not fit,",
-                                change.overrides);
-        }
+                    format_bytes(smallest.footprint.total_lack()), layout);
+    PlannedJob job = options;
+    for (auto& argument : plan::override_list(smallest.choice, loaded.run, space, false)) {
+        job.overrides.push_back(std::move(argument));
+    }
+    auto with_layout = loaded;
+    with_layout.run = plan::with_layout(loaded.run, smallest.choice, space);
+    plan::FoundRemedies remedies;
+    {
+        const PlanningProgress watched{progress};
+        const auto planned = plan::plan_run(with_layout.run, loaded.machine);
+        remedies = plan::find_remedies(with_layout.run, loaded.machine, planned, watched.watch(),
+                                       remedy_search(job, load, with_layout, RemedyTime::unlimited));
+    }
+    for (const auto& change : remedies.remedies) {
+        text += fmt::format("  {} with{} {}\n", change.fits ? "It fits" : "It needs less, but does not fit,",
+                            layout, change.overrides);
     }
     print(stderr, text);
     return does_not_fit;
@@ -196,7 +210,7 @@ int search_and_print(const PlanOptions& options,
         const PlanningProgress watched{progress};
         const auto search_by = sorts_by_memory ? plan::search_smallest_layouts : plan::search_layouts;
         search = search_by(run, loaded.machine, space, loaded.layout_rules, {}, watched.watch());
-        decks = as_decks(options, load, search, run, space, refused);
+        decks = as_decks(options, load, search, run, loaded.machine, space, refused);
         own_seconds = leaves_layout ? 0 : plan::planned_time(loaded.run, loaded.machine).step_seconds;
     }
     if (leaves_layout && !decks.empty() &&
@@ -214,7 +228,8 @@ int search_and_print(const PlanOptions& options,
         return report_refused(with_overrides(options, load, of_choice).found);
     }
     if (decks.empty()) {
-        return search.best.empty() ? report_none_fits(search, loaded, space) : report_refused(refused);
+        return search.best.empty() ? report_none_fits(options, search, loaded, space, load, progress)
+                                   : report_refused(refused);
     }
     print(stdout, "            step     mfu     device  layout, and what bounds it\n");
     const bool has_spans =

@@ -43,12 +43,15 @@ std::string program_line(const spec::RunSpec& run, const plan::Watch& watch) {
 }
 
 /// Returns the lines about the time of a step.
-std::string planned(const spec::RunSpec& run, const spec::MachineSpec& machine) {
+std::string planned(const deck::LoadedDeck& loaded) {
+    const auto& run = loaded.run;
+    const auto& machine = loaded.machine;
     if (!plan::missing_rates(run, machine).empty()) {
         return time_text(run, machine, std::nullopt);
     }
     const auto time = plan::planned_time(run, machine);
-    return time_text(run, machine, time.step_seconds) + planned_parts(time, run, machine);
+    return time_text(run, machine, time.step_seconds, loaded.has_kept_peak) +
+           planned_parts(time, run, machine);
 }
 
 }  // namespace
@@ -63,9 +66,8 @@ std::string plan_summary(const deck::LoadedDeck& loaded,
                          const plan::Watch& watch) {
     const auto& run = loaded.run;
     return machine_line(run, loaded.machine) + summary(run, epochs) +
-           (loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths)) +
-           planned(run, loaded.machine) + memory.table + memory.process + memory.infinity +
-           program_line(run, watch) +
+           (loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths)) + planned(loaded) +
+           memory.table + memory.process + memory.infinity + program_line(run, watch) +
            "more      --program: ops of a rank per step, by unit and lane; --program --all: every op; "
            "--nodes, --ranks, --machine: other sizes and machines\n";
 }

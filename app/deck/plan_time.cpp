@@ -48,8 +48,9 @@ int plan_time(const PlanOptions& options, const deck::LoadedDeck& loaded) {
         }
     }
     const auto time = plan::planned_time(run, machine);
-    auto text = options.json ? plan::time_as_json(time, run, machine)
-                             : time_text(run, machine, time.step_seconds) + planned_parts(time, run, machine);
+    auto text = options.json ? plan::time_as_json(time, run, machine, loaded.has_kept_peak)
+                             : time_text(run, machine, time.step_seconds, loaded.has_kept_peak) +
+                                   planned_parts(time, run, machine);
     if (!options.trace.empty() || !options.html.empty()) {
         const auto timeline = plan::planned_timeline(run, machine);
         if (!options.trace.empty()) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
+#include "app/bench/kept_peak.hpp"
 #include "app/start/token_sources.hpp"
 #include "base/progress.hpp"
 #include "deck/load_options.hpp"
@@ -35,10 +37,14 @@ class PlanningProgress {
 };
 
 /// Returns deck::LoadOptions::choose_layout with a progress line. `progress` must outlive it.
-inline auto choose_layout_with_progress(Progress& progress) {
-    return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine,
-                       const spec::LayoutSpace& space, const spec::LayoutRules& rules) {
-        return plan::choose_layout(run, machine, space, rules, {}, PlanningProgress{progress}.watch());
+///
+/// \param kept_peak  of this machine, for a machine whose rate of products is unknown; empty for others
+inline auto choose_layout_with_progress(Progress& progress, KeptPeakOf kept_peak) {
+    return [&progress, kept_peak = std::move(kept_peak)](
+               const spec::RunSpec& run, const spec::MachineSpec& machine, const spec::LayoutSpace& space,
+               const spec::LayoutRules& rules) {
+        return plan::choose_layout(run, with_kept_peak(machine, run, kept_peak), space, rules, {},
+                                   PlanningProgress{progress}.watch());
     };
 }
 
@@ -74,7 +80,8 @@ inline auto choose_depths_with_progress(Progress& progress) {
 inline void read_and_choose_as_train(deck::LoadOptions& load, Progress& progress) {
     load.read_source = read_source;
     load.find_train_validation_overlap = find_train_validation_overlap;
-    load.choose_layout = choose_layout_with_progress(progress);
+    load.choose_layout =
+        choose_layout_with_progress(progress, load.machine ? KeptPeakOf{} : kept_peaks_here());
     load.choose_homes = choose_homes_with_progress(progress);
     load.choose_depths = choose_depths_with_progress(progress);
     load.choose_leases = choose_leases_with_progress(progress);

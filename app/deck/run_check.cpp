@@ -173,6 +173,7 @@ struct Answers {
 /// Plans the run. NCCL kernels that do not fit on a GPU are an error of the machine.
 void plan_run(const CheckOptions& options,
               const CheckParts& parts,
+              const deck::LoadOptions& load,
               deck::LoadedDeck& loaded,
               Answers& answers) {
     answers.attention = forecast_attention(loaded.run, loaded.machine,
@@ -180,7 +181,7 @@ void plan_run(const CheckOptions& options,
     if (!parts.memory) {
         return;
     }
-    answers.memory = parts.memory(loaded.run, loaded.machine);
+    answers.memory = parts.memory(loaded, load);
     if (options.machine.empty()) {
         warn_of_memory_in_use(loaded, answers.memory->footprint);
     }
@@ -245,7 +246,7 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded, const An
                           on_gpus);
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
         print(stdout, answers.start.line.empty() ? "" : fmt::format("start     {}\n", answers.start.line));
-        print(stdout, time_text(loaded.run, loaded.machine, answers.step_seconds) +
+        print(stdout, time_text(loaded.run, loaded.machine, answers.step_seconds, loaded.has_kept_peak) +
                           goodput_text(answers.goodput, loaded.run, loaded.machine));
         print(stdout, longest_text(answers.longest));
     }
@@ -295,15 +296,13 @@ int run_check(const CheckOptions& options, const CheckParts& parts) {
     if (options.machine.empty()) {
         expect_run_folder(loaded);
         warn_of_lacking_room(loaded);
-        if (loaded.machine.device_flops <= 0 && parts.kept_peak) {
-            loaded.machine.device_flops = parts.kept_peak(loaded.run);
-        }
+        use_kept_peak(loaded, parts.kept_peak);
         answers.start = preview_start(parts, loaded);
     }
     answers.epochs = sizes.epochs(loaded.run);
     answers.packed = sizes.packed();
     answers.targets = sizes.targets();
-    plan_run(options, parts, loaded, answers);
+    plan_run(options, parts, load, loaded, answers);
     plan_time(loaded, answers);
     if (options.longest && parts.memory) {
         answers.longest = plan::longest_sequence(loaded.run, loaded.machine);

@@ -10,6 +10,7 @@
 #include "app/deck/deck_options.hpp"
 #include "app/deck/job_size.hpp"
 #include "app/deck/planning_progress.hpp"
+#include "app/deck/remedy_search.hpp"
 #include "app/output/output_style.hpp"
 #include "app/start/tokenizers.hpp"
 #include "app/sweep/sweep_grid.hpp"
@@ -124,8 +125,10 @@ deck::LoadedDeck checked(const SlurmOptions& options,
         exit_code = loaded.found.exit_code();
         return loaded;
     }
-    const auto memory =
-        plan::memory_report(loaded.run, loaded.machine, {}, PlanningProgress{progress}.watch());
+    const PlannedJob job{{options.deck, overrides}, {}, {}, options.machine};
+    const PlanningProgress watched{progress};
+    const auto memory = plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(), "",
+                                            remedy_search(job, load, loaded));
     if (!memory.fits) {
         std::fputs(memory.table.c_str(), stderr);
         exit_code = does_not_fit;

@@ -36,10 +36,10 @@ std::string left_out(const spec::RunSpec& run) {
 }
 
 /// Returns the command that measures the rates of a machine, with those of disks if `uses_disks`.
-std::string measuring_command(const spec::RunSpec& run, bool uses_disks) {
+std::string measuring_command(const spec::RunSpec& run, bool uses_disks, const char* options = "") {
     const int ranks = run.parallel.ranks_per_node;
-    return fmt::format("{}ziggurat bench all{}", ranks > 1 ? fmt::format("mpirun -n {} ", ranks) : "",
-                       uses_disks ? " with the folders of tiers.nvme.paths" : "");
+    return fmt::format("{}ziggurat bench all{}{}", ranks > 1 ? fmt::format("mpirun -n {} ", ranks) : "",
+                       options, uses_disks ? " with the folders of tiers.nvme.paths" : "");
 }
 
 /// Returns a line if the rates were measured with another number of ranks or threads; empty otherwise.
@@ -66,11 +66,31 @@ std::string other_ranks_line(const spec::RunSpec& run, const spec::MachineSpec& 
                        measuring_command(run, spec::is_any_state_on_nvme(run)));
 }
 
+/// Returns the time and the speed of steps that take at least `step_seconds`.
+///
+/// The peak is that of large products alone: all other work of a step takes time as well.
+std::string lower_bound_text(const spec::RunSpec& run,
+                             const spec::MachineSpec& machine,
+                             double step_seconds,
+                             const plan::PlannedSpeed& speed) {
+    return fmt::format(
+        "time      estimated: a step takes at least {}, all {} steps take at least {}{}\n"
+        "          the only known rate of {} is the best one of products in earlier trainings: {}FLOP/s per "
+        "rank. Measure all rates for a better estimate: {}\n"
+        "speed     at most {} tok/s, {} per rank, {:.3g} TFLOP/s per rank\n",
+        format_duration(step_seconds), format_grouped(run.train.steps),
+        format_duration(step_seconds * static_cast<double>(run.train.steps)), left_out(run),
+        printable(machine.name), format_count(machine.device_flops),
+        measuring_command(run, spec::is_any_state_on_nvme(run), " --brief"), format_count(speed.tokens_per_s),
+        format_count(speed.tokens_per_s / run.parallel.ranks), speed.flops_per_rank * 1e-12);
+}
+
 }  // namespace
 
 std::string time_text(const spec::RunSpec& run,
                       const spec::MachineSpec& machine,
-                      std::optional<double> step_seconds) {
+                      std::optional<double> step_seconds,
+                      bool is_lower_bound) {
     if (!step_seconds) {
         const auto missing = plan::missing_rates(run, machine);
         return fmt::format("time      unknown: {} does not give {}. Measure on that machine: {}\n",
@@ -78,6 +98,9 @@ std::string time_text(const spec::RunSpec& run,
                            measuring_command(run, missing.find("nvme") != std::string::npos));
     }
     const auto speed = plan::speed_of(run, machine, *step_seconds);
+    if (is_lower_bound) {
+        return lower_bound_text(run, machine, *step_seconds, speed);
+    }
     const auto& convention = layout::row_of(layout::own_convention());
     const auto mfu =
         speed.mfu ? fmt::format(", mfu {:.1f}% of {}FLOP/s ({}: {})", 100 * *speed.mfu,

@@ -15,9 +15,11 @@ namespace ziggurat::app {
 /// If rates are missing, returns their names and the commands that measure them.
 ///
 /// \param step_seconds  as of plan::planned_step_seconds
+/// \param is_lower_bound  true if only a kept peak is known (deck::LoadedDeck::has_kept_peak)
 std::string time_text(const spec::RunSpec& run,
                       const spec::MachineSpec& machine,
-                      std::optional<double> step_seconds);
+                      std::optional<double> step_seconds,
+                      bool is_lower_bound = false);
 
 /// Returns the lines that say what bounds a step, and how long each lane works.
 std::string planned_parts(const plan::PlannedTime& time,

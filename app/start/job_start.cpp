@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "app/bench/kept_peak.hpp"
 #include "app/bench/local_device.hpp"
 #include "app/bench/measure_rates.hpp"
 #include "app/start/available_cores.hpp"
@@ -111,24 +112,26 @@ deck::LoadOptions find_launch(const comm::Context& world) {
     }
     identical[2] = find_local_device(world, device::discover()).ranks_on_device;
     comm::all_reduce_max(world, identical);
-    return {
-        .ranks = world.size(),
-        .ranks_per_node = static_cast<int>(identical[1]),
-        .ranks_per_device = static_cast<int>(identical[2]),
-        .has_nccl = comm::has_nccl,
-        .node_of_rank = nodes.node_of,
-        .threads = static_cast<int>(identical[0]),
-        .machine = std::nullopt,
-        .job_end = deck::find_own_job_end,
-        .choose_layout = [](const auto& run, const auto& machine, const auto& space,
-                            const auto& rules) { return plan::choose_layout(run, machine, space, rules); },
-        .choose_homes = [](const auto& run,
-                           const auto& machine) { return plan::choose_fastest_homes(run, machine); },
-        .choose_leases = [](const auto& run,
-                            const auto& machine) { return plan::holds_leases_of_a_step(run, machine); },
-        .choose_accumulation = [](const auto& run,
-                                  const auto& machine) { return plan::choose_accumulation(run, machine); },
-        .choose_tensor_overlap = plan::choose_tensor_overlap};
+    return {.ranks = world.size(),
+            .ranks_per_node = static_cast<int>(identical[1]),
+            .ranks_per_device = static_cast<int>(identical[2]),
+            .has_nccl = comm::has_nccl,
+            .node_of_rank = nodes.node_of,
+            .threads = static_cast<int>(identical[0]),
+            .machine = std::nullopt,
+            .job_end = deck::find_own_job_end,
+            .choose_layout =
+                [](const auto& run, const auto& machine, const auto& space, const auto& rules) {
+                    return plan::choose_layout(run, with_kept_peak(machine, run, kept_peaks_here()), space,
+                                               rules);
+                },
+            .choose_homes = [](const auto& run,
+                               const auto& machine) { return plan::choose_fastest_homes(run, machine); },
+            .choose_leases = [](const auto& run,
+                                const auto& machine) { return plan::holds_leases_of_a_step(run, machine); },
+            .choose_accumulation =
+                [](const auto& run, const auto& machine) { return plan::choose_accumulation(run, machine); },
+            .choose_tensor_overlap = plan::choose_tensor_overlap};
 }
 
 int threads_asked() {

@@ -9,6 +9,7 @@
 
 #include "app/deck/job_size.hpp"
 #include "app/deck/planning_progress.hpp"
+#include "app/deck/remedy_search.hpp"
 #include "app/output/atomic_file.hpp"
 #include "app/output/output_style.hpp"
 #include "app/runs/plotted_runs.hpp"
@@ -66,8 +67,9 @@ std::vector<int> check_runs(const Sweep& sweep, const SweepGrid& grid, std::stri
             exit_code = loaded.found.exit_code();
             return {};
         }
-        const auto memory =
-            plan::memory_report(loaded.run, loaded.machine, {}, PlanningProgress{progress}.watch());
+        const PlanningProgress watched{progress};
+        const auto memory = plan::memory_report(loaded.run, loaded.machine, {}, watched.watch(), "",
+                                                remedy_search(job, options, loaded));
         if (!memory.fits) {
             tell(Severity::note, "of the run " + run.name);
             std::fputs(memory.table.c_str(), stderr);

@@ -17,6 +17,8 @@ namespace ziggurat::deck {
 struct LoadedDeck {
     spec::RunSpec run;
     spec::MachineSpec machine;  ///< the machine on which shares in budgets are based
+    /// True if its device_flops is the best rate that trainings reached: planned times are lower bounds.
+    bool has_kept_peak = false;
     Diagnostics found;
     /// Equivalent deck without includes, autos or variables, except variables for secrets (is_secret()).
     std::string effective;

@@ -307,6 +307,9 @@ RunPlan plan_after(std::optional<RunPlan> first,
                    PlannedRanks which,
                    const Watch& watch,
                    std::optional<int> only_stage) {
+    if (which == PlannedRanks::estimate) {
+        return Planner{spec, machine, Size::of_estimate, watch}.run(PlannedRanks::first, only_stage);
+    }
     const bool searches =
         which == PlannedRanks::first || (which == PlannedRanks::several_in_search && is_large_pipeline(spec));
     Planner planner{spec, machine, searches ? Size::of_search : Size::of_plan, watch};

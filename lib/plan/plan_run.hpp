@@ -26,7 +26,8 @@ TierBytes bytes_of_rank(const spec::RunSpec& spec, int rank);
 /// Ranks whose programs are built for a plan. Ranks differ by a few percent, because their shards cross
 /// other boundaries.
 enum class PlannedRanks {
-    first,              ///< one of each pipeline stage that is built; for searches
+    estimate,  ///< as `first`, by a few layers: up to 3 % too high on the device, a fifth on the host
+    first,     ///< one of each pipeline stage that is built; for searches
     several_in_search,  ///< as `several`; for pipelines with large programs, with the small ones of `first`
     several             ///< all if their programs are small; else up to 16, spread over the data axis, and
                         ///< each kind of tensor rank; fewer if programs are large

@@ -40,6 +40,9 @@ std::int64_t max_layers_of_stage(const spec::RunSpec& spec, std::int64_t weight,
     const auto& parallel = spec.parallel;
     const auto stages = std::min(parallel.stages, min_planned_stages);
     const auto micro_batches = enough_micro_batches(spec);
+    if (size == Size::of_estimate) {
+        return min_layers / 2;
+    }
     const auto passes = size == Size::of_plan ? max_passes_of_pipeline : max_passes_of_pipeline / 4;
     const auto min = size == Size::of_plan ? min_layers / 2 : min_layers / 4;
     return std::max(2 * min, passes / (stages * micro_batches * weight));
@@ -53,7 +56,7 @@ RepresentativeLayers fewer_layers(const spec::RunSpec& spec, Size size) {
     const auto more = spec.train.is_by_layer()
                           ? divide_up(spec.train.micro_batches, microbatches_of_all_layers)
                           : std::int64_t{1};
-    auto max = std::max(2 * min, max_layers / (weight * more));
+    auto max = size == Size::of_estimate ? 2 * min : std::max(2 * min, max_layers / (weight * more));
     if (stages > 1) {
         max = std::min(max, max_layers_of_stage(spec, weight, size));
     }

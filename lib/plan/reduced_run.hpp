@@ -11,8 +11,10 @@
 
 namespace ziggurat::plan {
 
-/// Size of the reduced run: for a plan, for one of many that a search compares, or not reduced.
-enum class Size { of_plan, of_search, whole };
+/// Size of the reduced run: for a plan, for one of many in a search, for an estimate, or not reduced.
+///
+/// Estimates are by few layers, and may be too high.
+enum class Size { of_plan, of_search, of_estimate, whole };
 
 /// Maximum of layers of a stage, and of chunks that a rank updates, for which a run is planned
 /// unreduced. For layers with many tiles, the maximum is smaller, because they have more ops.

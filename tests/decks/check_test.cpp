@@ -149,9 +149,9 @@ TEST_F(Check, GivesCodeThreeWhenAFolderForNvmeIsMissing) {
 }
 
 TEST_F(Check, GivesCodeThreeWhenMemoryDoesNotFit) {
-    parts_.memory = [](const spec::RunSpec& run, const spec::MachineSpec&) {
+    parts_.memory = [](const deck::LoadedDeck& loaded, const deck::LoadOptions&) {
         plan::MemoryReport report;
-        report.table = "heads " + std::to_string(run.model.heads) + "\n";
+        report.table = "heads " + std::to_string(loaded.run.model.heads) + "\n";
         return report;
     };
 
@@ -243,8 +243,8 @@ class CheckAsJson : public Check {
                "host_memory: 8GiB\ndevice_flops: 10G\n";
         options_.json = true;
         options_.machine = folder_.file("rates.yaml");
-        parts_.memory = [](const spec::RunSpec& run, const spec::MachineSpec& machine) {
-            return plan::memory_report(run, machine);
+        parts_.memory = [](const deck::LoadedDeck& loaded, const deck::LoadOptions&) {
+            return plan::memory_report(loaded.run, loaded.machine);
         };
     }
 

@@ -14,27 +14,6 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Splits a command line into arguments, without their quotes.
-std::vector<std::string> words_of(const std::string& line) {
-    std::vector<std::string> words;
-    bool is_quoted = false;
-    bool is_in_word = false;
-    for (const char c : line) {
-        if (c == '\'') {
-            is_quoted = !is_quoted;
-        } else if (c == ' ' && !is_quoted) {
-            is_in_word = false;
-        } else {
-            if (!is_in_word) {
-                words.emplace_back();
-            }
-            is_in_word = true;
-            words.back() += c;
-        }
-    }
-    return words;
-}
-
 constexpr const char* text =
     "deck_version: 1\n"
     "model: {family: llama, layers: 12, hidden: 96, heads: 12, kv_heads: 4, ffn_hidden: 192, max_seq: 48}\n"
@@ -60,12 +39,9 @@ class Remedies : public ::testing::Test {
         ASSERT_TRUE(loaded.ok()) << loaded.found.print();
         for (const auto& change : plan::cheaper_runs(loaded.run)) {
             SCOPED_TRACE(change.overrides);
-            const auto at = change.overrides.find(" on ");
             auto all = overrides;
-            for (auto& word : words_of(change.overrides.substr(at == std::string::npos ? 0 : at))) {
-                if (word.find('=') != std::string::npos) {
-                    all.push_back(std::move(word));
-                }
+            for (auto& argument : plan::arguments_of(change.overrides)) {
+                all.push_back(std::move(argument));
             }
             const auto changed = load(all, change.spec.parallel.ranks);
             ASSERT_TRUE(changed.ok()) << changed.found.print();

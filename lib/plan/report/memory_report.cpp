@@ -87,6 +87,29 @@ std::string process_tables(const spec::RunSpec& spec, std::span<const StageUsage
     return text;
 }
 
+/// Returns the lines about the changes that fit, or help most, and about changes that were not tried.
+std::string remedies_text(const FoundRemedies& found) {
+    std::string text;
+    const bool is_any_fitting = std::ranges::any_of(found.remedies, &Remedy::fits);
+    const auto tried = fmt::format("{} of {} changes were tried; 'ziggurat check --search' tries all",
+                                   found.tried, found.all);
+    if (!found.is_finished && !is_any_fitting) {
+        text += fmt::format("  the search for settings that fit was not finished: {}\n", tried);
+    }
+    for (const auto& remedy : found.remedies) {
+        text +=
+            remedy.fits
+                ? fmt::format("  fits with {}: leaves {}\n", remedy.overrides, left(remedy.footprint, true))
+                : fmt::format("  {}: {}: short by {}\n",
+                              found.is_finished ? "not sufficient, but the best change" : "the best of these",
+                              remedy.overrides, left(remedy.footprint, false));
+    }
+    if (!found.is_finished && is_any_fitting) {
+        text += fmt::format("  others may fit as well: {}\n", tried);
+    }
+    return text;
+}
+
 /// Returns the program of the stage with most bytes on its disks.
 const schedule::Program& with_most_on_disks(const RunPlan& plan) {
     return std::ranges::max_element(
@@ -104,7 +127,8 @@ MemoryReport memory_report(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
                            const std::optional<Footprint>& known,
                            const Watch& watch,
-                           const std::string& but) {
+                           const std::string& but,
+                           const RemedySearch& search) {
     auto plan = plan_run(spec, machine, PlannedRanks::several, watch);
     plan.footprint = known.value_or(plan.footprint);
     MemoryReport report;
@@ -143,13 +167,8 @@ MemoryReport memory_report(const spec::RunSpec& spec,
         report.table += "  The deck is that of the checkpoint. Use more ranks, or a node with more memory.\n";
         return report;
     }
-    report.remedies = find_remedies(spec, machine, plan, watch);
-    for (const auto& remedy : report.remedies) {
-        report.table += remedy.fits ? fmt::format("  fits with {}: leaves {}\n", remedy.overrides,
-                                                  left(remedy.footprint, true))
-                                    : fmt::format("  not sufficient, but the best change: {}: short by {}\n",
-                                                  remedy.overrides, left(remedy.footprint, false));
-    }
+    report.found = find_remedies(spec, machine, plan, watch, search);
+    report.table += remedies_text(report.found);
     return report;
 }
 

@@ -28,7 +28,7 @@ struct MemoryReport {
     /// it has a column for each stage.
     std::vector<StageUsage> stages;
     Footprint footprint;
-    std::vector<Remedy> remedies;  ///< cheapest first; empty if the run fits
+    FoundRemedies found;  ///< empty if the run fits
     /// Communicators of the rank whose NCCL kernels use most of its GPU, with the program's own limits.
     std::vector<CommunicatorBlocks> communicators = {};
 
@@ -40,10 +40,12 @@ struct MemoryReport {
 ///
 /// \param known  known requirements, if they exceed a plan of some ranks
 /// \param but    see verdict()
+/// \param search  for remedies
 MemoryReport memory_report(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine = {},
                            const std::optional<Footprint>& known = {},
                            const Watch& watch = {},
-                           const std::string& but = {});
+                           const std::string& but = {},
+                           const RemedySearch& search = {});
 
 }  // namespace ziggurat::plan

@@ -200,7 +200,8 @@ std::string time_table(const PlannedTime& time) {
 
 std::string time_as_json(const PlannedTime& time,
                          const spec::RunSpec& spec,
-                         const spec::MachineSpec& machine) {
+                         const spec::MachineSpec& machine,
+                         bool is_lower_bound) {
     const auto speed = speed_of(spec, machine, time.step_seconds);
     const double redone = redone_step_seconds(spec, machine);
     std::vector<std::string> stages;
@@ -208,17 +209,19 @@ std::string time_as_json(const PlannedTime& time,
         stages.push_back(json_of(stage));
     }
     return fmt::format(
-        "{{\"step_s\": {:.9g}, \"bound_s\": {:.9g}, \"tokens_per_s\": {:.9g}, \"tokens_per_s_per_rank\": "
+        "{{\"step_s\": {:.9g}, \"is_lower_bound\": {}, \"bound_s\": {:.9g}, \"tokens_per_s\": {:.9g}, "
+        "\"tokens_per_s_per_rank\": "
         "{:.9g}, "
         "\"model_flops_per_s_per_rank\": {:.9g}, \"mfu\": {}, \"mfu_convention\": \"{}\", "
         "\"mfu_by_convention\": {}, \"practicality\": {:.6g}, \"redone_step_s\": {}, \"bubble\": {:.6g}, "
         "\"works\": {}, "
         "\"stages\": [{}]}}\n",
-        time.step_seconds, step_bound(time), speed.tokens_per_s, speed.tokens_per_s / spec.parallel.ranks,
-        speed.flops_per_rank, speed.mfu ? fmt::format("{:.6g}", *speed.mfu) : "null",
-        layout::row_of(layout::own_convention()).name, mfu_by_convention(spec, machine, speed.tokens_per_s),
-        practicality(spec, machine, time.step_seconds), redone > 0 ? fmt::format("{:.9g}", redone) : "null",
-        time.bound().idle_seconds / time.step_seconds, json_of(bound_parts(time)), fmt::join(stages, ", "));
+        time.step_seconds, is_lower_bound, step_bound(time), speed.tokens_per_s,
+        speed.tokens_per_s / spec.parallel.ranks, speed.flops_per_rank,
+        speed.mfu ? fmt::format("{:.6g}", *speed.mfu) : "null", layout::row_of(layout::own_convention()).name,
+        mfu_by_convention(spec, machine, speed.tokens_per_s), practicality(spec, machine, time.step_seconds),
+        redone > 0 ? fmt::format("{:.9g}", redone) : "null", time.bound().idle_seconds / time.step_seconds,
+        json_of(bound_parts(time)), fmt::join(stages, ", "));
 }
 
 }  // namespace ziggurat::plan

@@ -72,6 +72,7 @@ double practicality(const spec::RunSpec& spec, const spec::MachineSpec& machine,
 ///                  "lanes": {name: s}, "path": {work: s}}]}
 std::string time_as_json(const PlannedTime& time,
                          const spec::RunSpec& spec,
-                         const spec::MachineSpec& machine);
+                         const spec::MachineSpec& machine,
+                         bool is_lower_bound = false);
 
 }  // namespace ziggurat::plan

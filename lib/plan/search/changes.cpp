@@ -3,123 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "plan/search/axis_changes.hpp"
+#include "plan/search/state_changes.hpp"
 #include "spec/depths.hpp"
-#include "spec/layout_space.hpp"
 #include "spec/stage_state.hpp"
-#include "spec/state_spans.hpp"
 #include "spec/tile_rules.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
-using spec::Home;
 using spec::RecomputeKind;
 using spec::Tier;
-
-/// Returns the overrides for spans that ZeRO's `stage` shards further than now.
-std::string spans_cut(const spec::Sharding& spans, int data, int stage) {
-    std::string text;
-    text += spans.optimizer < data ? " sharding.optimizer=all" : "";
-    text += stage >= 2 && spans.gradients < data ? " sharding.gradients=all" : "";
-    text += stage >= 3 && spans.parameters < data ? " sharding.parameters=all" : "";
-    return text;
-}
-
-/// Returns the ZeRO stages above that of the spans of `from`; empty if the spans match no stage.
-std::vector<DeckEdit> higher_stages(const DeckEdit& from) {
-    const int data = from.spec.parallel.data;
-    const auto& spans = from.spec.sharding;
-    const int layers = from.spec.parallel.min_span();
-    const auto spans_of = [&](int stage) {
-        return spec::in_whole_layers(spec::spans_of_stage(stage, data), layers);
-    };
-    int stage = 0;
-    while (stage < 3 && spans_of(stage) != spec::spans_of(spans)) {
-        ++stage;
-    }
-    std::vector<DeckEdit> found;
-    for (int higher = data > layers ? stage + 1 : 4; higher <= 3; ++higher) {
-        auto made = from;
-        auto& sharding = made.spec.sharding;
-        sharding.optimizer = data;
-        sharding.gradients = spans_of(higher).gradients;
-        sharding.parameters = spans_of(higher).parameters;
-        made.overrides +=
-            sharding.is_by_span ? spans_cut(spans, data, higher) : fmt::format(" sharding.zero={}", higher);
-        if (higher >= 2 && sharding.reduce != spec::ReducePlan::each_microbatch) {
-            sharding.reduce = spec::ReducePlan::each_microbatch;
-            made.overrides += " sharding.reduce=each_microbatch";
-        }
-        found.push_back(std::move(made));
-    }
-    return found;
-}
-
-/// Returns the recomputation that changes may increase.
-///
-/// If stages have their own, no key changes that of all stages: `full` then prevents changes.
-RecomputeKind kind_of(const spec::RunSpec& spec) {
-    return spec.stages.empty() ? spec.recompute.kind : RecomputeKind::full;
-}
-
-DeckEdit recomputing(DeckEdit from, RecomputeKind kind) {
-    auto& recompute = from.spec.recompute;
-    from.overrides += kind == RecomputeKind::full ? " recompute.kind=full" : " recompute.kind=selective";
-    if (kind == RecomputeKind::full && spec::has_equal_activations(from.spec.parallel) && !recompute.split) {
-        recompute.split = true;
-        from.overrides += " recompute.split=true";
-    }
-    recompute.kind = kind;
-    recompute.every = 1;
-    recompute.is_auto = false;
-    return from;
-}
-
-struct NamedHome {
-    const char* name;
-    Home spec::Tiers::*home;
-};
-
-/// Homes in the order in which kinds leave the device (see choose_homes).
-constexpr std::array homes{
-    NamedHome{"optimizer", &spec::Tiers::optimizer}, NamedHome{"gradients", &spec::Tiers::gradients},
-    NamedHome{"activations", &spec::Tiers::activations}, NamedHome{"parameters", &spec::Tiers::parameters}};
-
-/// Moves the homes of the first `kinds` of `homes` to `tier`, unless they are already there or further
-/// out.
-DeckEdit moved_out(DeckEdit from, std::size_t kinds, Tier tier) {
-    auto& tiers = from.spec.tiers;
-    bool moves = false;
-    for (std::size_t k = 0; k < kinds && from.spec.stages.empty(); ++k) {
-        auto& home = tiers.*homes[k].home;
-        const bool is_nearer = tier == Tier::nvme ? home.nvme < 1 : home.device > 0;
-        if (is_nearer) {
-            home = tier == Tier::nvme ? Home{0, 0, 1} : Home{0, 1 - home.nvme, home.nvme};
-            from.overrides +=
-                home.nvme > 0 && home.nvme < 1
-                    ? fmt::format(" 'tiers.home.{}={{host: {:.4g}%, nvme: rest}}'", homes[k].name,
-                                  100 * home.host)
-                    : fmt::format(" tiers.home.{}={}", homes[k].name, tier == Tier::nvme ? "nvme" : "host");
-            moves = true;
-        }
-    }
-    if (!moves) {
-        from.overrides.clear();
-        return from;
-    }
-    if (tier == Tier::nvme && tiers.nvme_paths.empty()) {
-        tiers.nvme_paths = {"DISK"};
-        from.overrides += " 'tiers.nvme.paths=[DISK]'";
-    }
-    if (tiers.gradients.device < 1 && from.spec.sharding.reduce != spec::ReducePlan::each_microbatch) {
-        from.spec.sharding.reduce = spec::ReducePlan::each_microbatch;
-        from.overrides += " sharding.reduce=each_microbatch";
-    }
-    return from;
-}
 
 /// True if parameters are gathered or fetched from another tier.
 bool has_leases(const spec::RunSpec& spec) {
@@ -149,34 +45,13 @@ void add_smaller_products(std::vector<DeckEdit>& found, DeckEdit from) {
         from.spec.train.micro_batches *= 2;
         from.overrides = before + fmt::format(" train.micro_batch={}", from.spec.train.micro_batch);
         found.push_back(from);
+        found.back().is_advised = from.spec.train.micro_batch % 2 != 0;
         for (const auto more : {RecomputeKind::selective, RecomputeKind::full}) {
             if (kind < more) {
                 found.push_back(recomputing(from, more));
             }
         }
     }
-}
-
-/// Returns `from` with maximum sharding, full recomputation and micro-batches of one sample.
-DeckEdit smallest(DeckEdit from) {
-    const auto stages = higher_stages(from);
-    from = stages.empty() ? from : stages.back();
-    if (kind_of(from.spec) < RecomputeKind::full) {
-        from = recomputing(from, RecomputeKind::full);
-    }
-    if (from.spec.train.micro_batch > 1) {
-        from.spec.train.micro_batches *= from.spec.train.micro_batch;
-        from.spec.train.micro_batch = 1;
-        from.overrides += " train.micro_batch=1";
-    }
-    return from;
-}
-
-/// Makes training wait while files are written, so that no copy of the state is needed.
-DeckEdit waiting_for_saves(DeckEdit from) {
-    from.spec.checkpoint.is_async = false;
-    from.overrides += " checkpoint.async=false";
-    return from;
 }
 
 /// Adds runs without second slots of optimizer state.
@@ -195,15 +70,6 @@ void add_without_second_slots(std::vector<DeckEdit>& found, const spec::RunSpec&
         found.push_back({" optimizer.clip.policy=previous_norm", spec});
         found.back().spec.optimizer.clip = spec::ClipPolicy::previous_norm;
     }
-}
-
-/// Runs the micro-batches one after another, so that activations of only one exist at a time.
-DeckEdit by_micro_batch(DeckEdit from) {
-    if (from.spec.train.is_by_layer()) {
-        from.spec.train.accumulate = spec::AccumulationOrder::by_micro_batch;
-        from.overrides += " train.accumulate=by_micro_batch";
-    }
-    return from;
 }
 
 /// Adds runs with 2, 4 and 8 times the data ranks, on more nodes if needed, with all state sharded.
@@ -225,98 +91,195 @@ void add_more_ranks(std::vector<DeckEdit>& found, const spec::RunSpec& spec) {
         more.overrides = fmt::format(" on {} ranks", parallel.ranks);
         const auto stages = higher_stages(more);
         found.push_back(stages.empty() ? more : stages.back());
+        found.back().is_advised = true;
     }
 }
+
+/// List of changes of a run, in the order of their cost in time.
+class Changes {
+  public:
+    explicit Changes(const spec::RunSpec& spec)
+        : spec_{spec},
+          same_{"", spec},
+          stages_{higher_stages(same_)},
+          kind_{kind_of(spec)},
+          are_copied_{spec.checkpoint.every && spec.checkpoint.is_async},
+          are_identical_{spec.stages.empty()} {}
+
+    std::vector<DeckEdit> list() && {
+        add_on_device();
+        add_on_host();
+        add_further_out();
+        add_smallest();
+        add_more_ranks(found_, spec_);
+        return std::move(found_);
+    }
+
+  private:
+    /// Adds changes that leave all state on the device, except for more ranks.
+    void add_on_device() {
+        if (are_copied_) {
+            advise(waiting_for_saves(same_));
+        }
+        add_without_second_slots(found_, spec_);
+        if (spec_.train.is_by_layer()) {
+            add(by_micro_batch(same_));
+        }
+        add_stages(false);
+        if (are_identical_) {
+            add_all(same_, shared_tokens(spec_));
+        }
+        add_recomputing(same_, RecomputeKind::selective);
+        add_stages(true);
+        if (are_identical_) {
+            add_all(same_, other_spreads(spec_));
+        }
+        add_recomputing(same_, RecomputeKind::full);
+        if (has_leases(spec_) && spec_.overlap.prefetch > 0) {
+            DeckEdit at_once{" overlap.prefetch=0", spec_};
+            at_once.spec.overlap.prefetch = 0;
+            add(std::move(at_once));
+        }
+        if (are_identical_) {
+            add_all(same_, more_model_ranks(spec_));
+        }
+        add_tiles(found_, spec_);
+    }
+
+    void add_on_host() {
+        advise_homes(same_, 1, Tier::host);
+        add_homes(same_, 2, Tier::host);
+        add_smaller_products(found_, same_);
+        advise_auto_homes(same_);
+        add_homes(same_, 3, Tier::host);
+        advise_homes(same_, 4, Tier::host);
+    }
+
+    void add_further_out() {
+        advise_homes(same_, 1, Tier::nvme);
+        add_homes(same_, 2, Tier::nvme);
+        if (!stages_.empty()) {
+            const auto& sharded = stages_.back();
+            advise_homes(sharded, 1, Tier::host);
+            add_recomputing(sharded, RecomputeKind::full);
+            add_smaller_products(found_, sharded);
+        }
+        add_homes(same_, 4, Tier::nvme);
+    }
+
+    /// Adds combinations of the changes with the smallest memory.
+    void add_smallest() {
+        const auto min = smallest(by_micro_batch(same_));
+        advise(min);
+        for (const auto tier : {Tier::host, Tier::nvme}) {
+            advise_homes(min, 1, tier);
+            add_homes(min, 2, tier);
+            advise_homes(min, 4, tier);
+        }
+        advise_auto_homes(min);
+        if (are_identical_) {
+            add_all(min, more_model_ranks(min.spec));
+        }
+    }
+
+    void add(DeckEdit edit) {
+        const bool is_known = std::ranges::any_of(
+            found_, [&](const DeckEdit& known) { return known.overrides == edit.overrides; });
+        if (!edit.overrides.empty() && !is_known) {
+            found_.push_back(std::move(edit));
+        }
+    }
+
+    void advise(DeckEdit edit) {
+        edit.is_advised = true;
+        add(std::move(edit));
+    }
+
+    void add_all(const DeckEdit& from, const std::vector<DeckEdit>& changes) {
+        for (const auto& change : changes) {
+            add({from.overrides + change.overrides, change.spec});
+        }
+    }
+
+    /// Adds the ZeRO stages that shard gradients, or those that do not.
+    void add_stages(bool with_gradients) {
+        for (const auto& stage : stages_) {
+            if ((stage.spec.sharding.gradients > 1) == with_gradients) {
+                advise(stage);
+            }
+        }
+    }
+
+    void add_recomputing(const DeckEdit& from, RecomputeKind kind) {
+        if (kind_ < kind) {
+            advise(recomputing(from, kind));
+        }
+    }
+
+    bool has_space(Tier tier) const {
+        return (tier == Tier::nvme ? spec_.tiers.nvme_budget_bytes : spec_.tiers.host_budget_bytes) > 0;
+    }
+
+    void add_homes(const DeckEdit& from, std::size_t kinds, Tier tier) {
+        if (has_space(tier)) {
+            add(moved_out(from, kinds, tier));
+        }
+    }
+
+    /// Advises `edit`, and also without copies of the state for saves, which need host memory.
+    void advise_with_saves(const DeckEdit& edit) {
+        advise(edit);
+        if (are_copied_ && !edit.overrides.empty()) {
+            advise(waiting_for_saves(edit));
+        }
+    }
+
+    void advise_homes(const DeckEdit& from, std::size_t kinds, Tier tier) {
+        if (has_space(tier)) {
+            advise_with_saves(moved_out(from, kinds, tier));
+        }
+    }
+
+    void advise_auto_homes(const DeckEdit& from) {
+        if (has_space(Tier::host) || !spec_.tiers.nvme_paths.empty()) {
+            advise_with_saves(with_auto_homes(from));
+        }
+    }
+
+    const spec::RunSpec& spec_;
+    DeckEdit same_;
+    std::vector<DeckEdit> stages_;  ///< higher ZeRO stages
+    RecomputeKind kind_;
+    bool are_copied_;     ///< saves copy the state
+    bool are_identical_;  ///< otherwise states of stages depend on the current axes
+    std::vector<DeckEdit> found_;
+};
 
 }  // namespace
 
 std::vector<DeckEdit> cheaper_runs(const spec::RunSpec& spec) {
-    const DeckEdit same{"", spec};
-    const auto stages = higher_stages(same);
-    const auto kind = kind_of(spec);
-    std::vector<DeckEdit> found;
-    const auto add_homes = [&](const DeckEdit& from, std::size_t kinds, Tier tier) {
-        const auto budget = tier == Tier::nvme ? spec.tiers.nvme_budget_bytes : spec.tiers.host_budget_bytes;
-        auto moved = moved_out(from, kinds, tier);
-        if (budget > 0 && !moved.overrides.empty()) {
-            found.push_back(std::move(moved));
-        }
-    };
-    const auto add_stages = [&](bool with_gradients) {
-        for (const auto& stage : stages) {
-            if ((stage.spec.sharding.gradients > 1) == with_gradients) {
-                found.push_back(stage);
+    return Changes{spec}.list();
+}
+
+std::vector<std::string> arguments_of(const std::string& overrides) {
+    std::vector<std::string> arguments;
+    bool is_quoted = false;
+    bool is_in_argument = false;
+    for (const char c : overrides) {
+        if (c == '\'') {
+            is_quoted = !is_quoted;
+        } else if (c == ' ' && !is_quoted) {
+            is_in_argument = false;
+        } else {
+            if (!is_in_argument) {
+                arguments.emplace_back();
             }
-        }
-    };
-    const bool is_copied = spec.checkpoint.every && spec.checkpoint.is_async;
-    if (is_copied) {
-        found.push_back(waiting_for_saves(same));
-    }
-    add_without_second_slots(found, spec);
-    if (spec.train.is_by_layer()) {
-        found.push_back(by_micro_batch(same));
-    }
-    const auto add_all = [&](const DeckEdit& from, const std::vector<DeckEdit>& changes) {
-        for (const auto& change : changes) {
-            found.push_back({from.overrides + change.overrides, change.spec});
-        }
-    };
-    add_stages(false);
-    const bool are_identical = spec.stages.empty();  // otherwise states of stages depend on the current axes
-    if (are_identical) {
-        add_all(same, shared_tokens(spec));
-    }
-    if (kind < RecomputeKind::selective) {
-        found.push_back(recomputing(same, RecomputeKind::selective));
-    }
-    add_stages(true);
-    if (are_identical) {
-        add_all(same, other_spreads(spec));
-    }
-    if (kind < RecomputeKind::full) {
-        found.push_back(recomputing(same, RecomputeKind::full));
-    }
-    if (has_leases(spec) && spec.overlap.prefetch > 0) {
-        found.push_back({" overlap.prefetch=0", spec});
-        found.back().spec.overlap.prefetch = 0;
-    }
-    if (are_identical) {
-        add_all(same, more_model_ranks(spec));
-    }
-    add_tiles(found, spec);
-    add_homes(same, 1, Tier::host);
-    add_homes(same, 2, Tier::host);
-    add_smaller_products(found, same);
-    add_homes(same, 3, Tier::host);
-    add_homes(same, 4, Tier::host);
-    add_homes(same, 1, Tier::nvme);
-    add_homes(same, 2, Tier::nvme);
-    if (!stages.empty()) {
-        if (kind < RecomputeKind::full) {
-            found.push_back(recomputing(stages.back(), RecomputeKind::full));
-        }
-        add_smaller_products(found, stages.back());
-    }
-    add_homes(same, 4, Tier::nvme);
-    std::vector<DeckEdit> min{smallest(by_micro_batch(same))};
-    if (is_copied) {
-        min.push_back(waiting_for_saves(min.front()));
-    }
-    for (const auto& from : min) {
-        if (!from.overrides.empty()) {
-            found.push_back(from);
-        }
-        for (const auto tier : {Tier::host, Tier::nvme}) {
-            add_homes(from, 2, tier);
-            add_homes(from, 4, tier);
+            is_in_argument = true;
+            arguments.back() += c;
         }
     }
-    if (are_identical) {
-        add_all(min.front(), more_model_ranks(min.front().spec));
-    }
-    add_more_ranks(found, spec);
-    return found;
+    std::erase_if(arguments, [](const std::string& text) { return text.find('=') == std::string::npos; });
+    return arguments;
 }
 
 }  // namespace ziggurat::plan

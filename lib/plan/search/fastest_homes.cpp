@@ -12,6 +12,7 @@
 #include "plan/rank_programs.hpp"
 #include "plan/search/choose_homes.hpp"
 #include "plan/search/fate_search.hpp"
+#include "plan/search/ops_budget.hpp"
 #include "plan/stage_kinds.hpp"
 #include "plan/time_to_train.hpp"
 #include "schedule/build_program.hpp"
@@ -170,7 +171,8 @@ class Comparison {
 
     /// Returns true if `asked`, with homes, is the fastest until now.
     bool consider(const spec::RunSpec& asked) {
-        if (ops_ > (has_chunks(spec_) ? max_searches_of_chunks : max_searches) * of_first_) {
+        const auto searches = has_chunks(spec_) ? max_searches_of_chunks : max_searches;
+        if (ops_ > std::min(searches * of_first_, max_ops_of_comparison)) {
             return false;
         }
         auto made = choose_homes(asked, machine_, counted());
@@ -218,7 +220,7 @@ class Comparison {
         asked.recompute = {};
         asked.tiers.open.activations = false;
         asked.tiers.activations = {};
-        const auto max_ops = ops_ + max_searches_of_fates * of_first_;
+        const auto max_ops = std::min(ops_ + max_searches_of_fates * of_first_, max_ops_of_comparison);
         const auto groups = fate_groups(asked, rates_of(asked, machine_));
         const bool has_nvme = !spec_.tiers.nvme_paths.empty();
         search_fates(groups, has_nvme, [&](const std::vector<spec::FateRule>& fates, double& seconds) {

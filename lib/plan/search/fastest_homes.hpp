@@ -23,7 +23,7 @@ namespace ziggurat::plan {
 /// the budget.
 ///
 /// Large programs are tried less often: it stops after four times the work of the first search, with chunks
-/// after eight times, and for fates after twelve times that work.
+/// after eight times, for fates after twelve times that work, and always after max_ops_of_comparison.
 spec::RunSpec choose_fastest_homes(const spec::RunSpec& spec,
                                    const spec::MachineSpec& machine,
                                    const Watch& watch = {});

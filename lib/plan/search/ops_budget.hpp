@@ -14,6 +14,9 @@ inline constexpr std::size_t max_ops_of_homes = 400'000;
 inline constexpr std::size_t max_ops_of_depths = 250'000;
 inline constexpr std::size_t max_ops_of_remedies = 200'000;
 
+/// Number of ops after which a comparison of homes by time tries no other homes: about six seconds.
+inline constexpr std::size_t max_ops_of_comparison = 900'000;
+
 /// Counts the ops that are built, through its watch(). The limit is not a time, because the same search
 /// must end with the same result on every rank and machine.
 class PlanningBudget {

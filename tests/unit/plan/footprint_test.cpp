@@ -55,7 +55,7 @@ TEST(Footprint, KnowsHowManyThreadsARankCanHave) {
     EXPECT_NE(report.table.find("DOES NOT FIT: a rank has at most 512 threads, and parallel.threads is 513"),
               std::string::npos)
         << report.table;
-    EXPECT_TRUE(report.remedies.empty());
+    EXPECT_TRUE(report.found.remedies.empty());
 }
 
 TEST(Footprint, IsWhatTheArenasOfBothProgramsHold) {
@@ -85,7 +85,7 @@ TEST(Footprint, OfARunThatTrainsNothingIsItsForwardPass) {
     const auto report = memory_report(spec);
 
     EXPECT_EQ(report.footprint.shortfall(Tier::device), 1);
-    EXPECT_TRUE(report.remedies.empty());
+    EXPECT_TRUE(report.found.remedies.empty());
     EXPECT_NE(report.table.find("more ranks"), std::string::npos) << report.table;
 }
 
@@ -268,10 +268,10 @@ TEST(MemoryReport, TellsTierPlanBudgetConsumersAndLack) {
               std::string::npos)
         << report.table;
     EXPECT_NE(report.table.find("    largest on a rank: gradients "), std::string::npos) << report.table;
-    ASSERT_FALSE(report.remedies.empty()) << report.table;
-    EXPECT_EQ(report.remedies.front().overrides, "tiers.home.optimizer=nvme 'tiers.nvme.paths=[DISK]'")
+    ASSERT_FALSE(report.found.remedies.empty()) << report.table;
+    EXPECT_EQ(report.found.remedies.front().overrides, "tiers.home.optimizer=nvme 'tiers.nvme.paths=[DISK]'")
         << report.table;
-    EXPECT_TRUE(std::ranges::all_of(report.remedies, &Remedy::fits)) << report.table;
+    EXPECT_TRUE(std::ranges::all_of(report.found.remedies, &Remedy::fits)) << report.table;
 }
 
 TEST(MemoryReport, TellsWhatWholeChunksMakeOfShares) {
@@ -299,8 +299,8 @@ TEST(MemoryReport, NamesHomesFurtherOut) {
 
     const auto report = memory_report(spec);
 
-    ASSERT_FALSE(report.remedies.empty()) << report.table;
-    EXPECT_EQ(report.remedies.front().overrides, "tiers.home.optimizer=host");
+    ASSERT_FALSE(report.found.remedies.empty()) << report.table;
+    EXPECT_EQ(report.found.remedies.front().overrides, "tiers.home.optimizer=host");
     EXPECT_NE(report.table.find("fits with tiers.home.optimizer=host: leaves device 0 B per rank, host "),
               std::string::npos)
         << report.table;
@@ -322,8 +322,8 @@ TEST(MemoryReport, NamesMoreRanks) {
 
     const auto report = memory_report(spec);
 
-    ASSERT_FALSE(report.remedies.empty()) << report.table;
-    EXPECT_EQ(report.remedies.front().overrides, "on 4 ranks");
+    ASSERT_FALSE(report.found.remedies.empty()) << report.table;
+    EXPECT_EQ(report.found.remedies.front().overrides, "on 4 ranks");
 }
 
 }  // namespace

@@ -36,11 +36,11 @@ TEST(MemoryReport, NamesTheCheapestChangesThatFit) {
     const auto report = memory_report(spec);
 
     EXPECT_FALSE(report.fits);
-    ASSERT_EQ(report.remedies.size(), 3u);
-    EXPECT_EQ(report.remedies[0].overrides, "recompute.kind=selective");
-    EXPECT_EQ(report.remedies[1].overrides, "recompute.kind=full");
-    EXPECT_EQ(report.remedies[2].overrides, "train.micro_batch=2");
-    for (const auto& remedy : report.remedies) {
+    ASSERT_EQ(report.found.remedies.size(), 3u);
+    EXPECT_EQ(report.found.remedies[0].overrides, "recompute.kind=selective");
+    EXPECT_EQ(report.found.remedies[1].overrides, "recompute.kind=full");
+    EXPECT_EQ(report.found.remedies[2].overrides, "train.micro_batch=2");
+    for (const auto& remedy : report.found.remedies) {
         EXPECT_TRUE(remedy.fits);
         EXPECT_LE(remedy.footprint.needed[0], spec.tiers.device_budget_bytes);
         EXPECT_NE(report.table.find("fits with " + remedy.overrides + ": leaves device "), std::string::npos);
@@ -49,7 +49,7 @@ TEST(MemoryReport, NamesTheCheapestChangesThatFit) {
 
 std::vector<std::string> overrides_that_fit(const spec::RunSpec& spec) {
     std::vector<std::string> found;
-    for (const auto& remedy : memory_report(spec).remedies) {
+    for (const auto& remedy : memory_report(spec).found.remedies) {
         EXPECT_TRUE(remedy.fits) << remedy.overrides;
         found.push_back(remedy.overrides);
     }
@@ -77,7 +77,7 @@ TEST(MemoryReport, NamesStagesThatFit) {
     EXPECT_EQ(overrides_that_fit(spec).front(), "sharding.zero=3") << "from ZeRO 2";
     spec.sharding = {2, 2, 4, 0, spec::ReducePlan::by_span, 4};
     spec.tiers.device_budget_bytes = all / 100;
-    EXPECT_EQ(memory_report(spec).remedies.front().overrides.find("zero"), std::string::npos)
+    EXPECT_EQ(memory_report(spec).found.remedies.front().overrides.find("zero"), std::string::npos)
         << "spans of its own are left alone";
 }
 
@@ -90,8 +90,8 @@ TEST(MemoryReport, NamesSpansWhereTheDeckDoes) {
 
     const auto report = memory_report(spec);
 
-    ASSERT_FALSE(report.remedies.empty()) << report.table;
-    EXPECT_EQ(report.remedies.front().overrides, "sharding.optimizer=all");
+    ASSERT_FALSE(report.found.remedies.empty()) << report.table;
+    EXPECT_EQ(report.found.remedies.front().overrides, "sharding.optimizer=all");
     EXPECT_EQ(report.table.find("sharding.zero"), std::string::npos) << report.table;
 }
 
@@ -129,8 +129,8 @@ TEST(MemoryReport, NamesFetchingNothingAhead) {
 
     const auto report = memory_report(spec);
 
-    ASSERT_FALSE(report.remedies.empty()) << report.table;
-    EXPECT_EQ(report.remedies.front().overrides, "overlap.prefetch=0") << report.table;
+    ASSERT_FALSE(report.found.remedies.empty()) << report.table;
+    EXPECT_EQ(report.found.remedies.front().overrides, "overlap.prefetch=0") << report.table;
 }
 
 TEST(MemoryReport, NamesSavesWithoutACopyWhereTheHostIsShort) {
@@ -161,11 +161,11 @@ TEST(MemoryReport, NamesSecondSlotsOnNvmeAndRunsWithoutThem) {
 
     EXPECT_NE(report.table.find("bytes) are second slots of optimizer state"), std::string::npos)
         << report.table;
-    ASSERT_GE(report.remedies.size(), 2U) << report.table;
-    EXPECT_EQ(report.remedies[0].overrides,
+    ASSERT_GE(report.found.remedies.size(), 2U) << report.table;
+    EXPECT_EQ(report.found.remedies[0].overrides,
               "overlap.optimizer_with_backward=false optimizer.clip.policy=global");
-    EXPECT_EQ(report.remedies[1].overrides, "optimizer.clip.policy=previous_norm");
-    EXPECT_EQ(report.remedies[0].footprint.needed[2], one_slot);
+    EXPECT_EQ(report.found.remedies[1].overrides, "optimizer.clip.policy=previous_norm");
+    EXPECT_EQ(report.found.remedies[0].footprint.needed[2], one_slot);
     spec.tiers.nvme_budget_bytes = two_slots;
     EXPECT_TRUE(memory_report(spec).fits);
 }
@@ -188,9 +188,9 @@ TEST(MemoryReport, NamesWhatHelpsMostWhereNothingSuffices) {
 
     const auto report = memory_report(spec);
 
-    ASSERT_EQ(report.remedies.size(), 1u);
-    EXPECT_EQ(report.remedies[0].overrides, "train.micro_batch=1 recompute.kind=full");
-    EXPECT_FALSE(report.remedies[0].fits);
+    ASSERT_EQ(report.found.remedies.size(), 1u);
+    EXPECT_EQ(report.found.remedies[0].overrides, "train.micro_batch=1 recompute.kind=full");
+    EXPECT_FALSE(report.found.remedies[0].fits);
 }
 
 TEST(MemoryReport, OfManyMicroBatchesIsThatOfTheirWholeProgram) {
@@ -220,7 +220,7 @@ TEST(MemoryReport, HasNoRemediesForWhatFits) {
     const auto report = memory_report(spec);
 
     EXPECT_TRUE(report.fits);
-    EXPECT_TRUE(report.remedies.empty());
+    EXPECT_TRUE(report.found.remedies.empty());
 }
 
 TEST(MemoryReport, HasAColumnForEachStage) {
