@@ -89,10 +89,11 @@ def recipe():
     """The class of the recipe, and what its directives have recorded."""
     recorded = Recorded()
     directives = {name: recorded.directive(name)
-                  for name in ("version", "variant", "depends_on", "conflicts", "requires", "generator")}
+                  for name in ("version", "variant", "depends_on", "conflicts", "requires")}
     modules = {
         "spack.package": directives | {"InstallError": RuntimeError},
-        "spack_repo.builtin.build_systems.cmake": {"CMakePackage": type("CMakePackage", (Package,), {})},
+        "spack_repo.builtin.build_systems.cmake": {"CMakePackage": type("CMakePackage", (Package,), {}),
+                                                      "generator": recorded.directive("generator")},
         "spack_repo.builtin.build_systems.cuda": {"CudaPackage": type("CudaPackage", (), {})},
     }
     for name, content in modules.items():

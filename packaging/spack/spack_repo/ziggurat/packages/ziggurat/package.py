@@ -1,6 +1,6 @@
 import re
 
-from spack_repo.builtin.build_systems.cmake import CMakePackage
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 
 from spack.package import *
@@ -26,7 +26,7 @@ class Ziggurat(CMakePackage, CudaPackage):
     depends_on("mpi@3:")
     depends_on("kokkos@3.4:5 +openmp")
     depends_on("onednn cpu_runtime=omp")
-    depends_on("hdf5@1.10.5:")
+    depends_on("hdf5@1.10.5:1")
     depends_on("libaio")
     depends_on("zlib-api")
     depends_on("zstd")
