@@ -33,7 +33,7 @@ EXPECTED = [
     (r"build/release/bin/ziggurat check --explain overlap\.prefetch", r"overlap\.prefetch"),
     (r"build/release/bin/ziggurat check ", r"MEMORY PLAN"),
 ]
-TOP = ("lib", "app", "tests", "scripts", "perf", "decks", "docs", "cmake", "examples")
+TOP = ("lib", "app", "tests", "scripts", "perf", "decks", "docs", "cmake", "examples", "packaging")
 
 
 def pages():
