@@ -144,6 +144,8 @@ void EventFile::validate(const ValidationReport& report) {
     if (report.rewards) {
         values_.push_back({"reward/validation_margin", report.rewards->margin()});
         values_.push_back({"reward/validation_accuracy", report.rewards->accuracy});
+        values_.push_back({"reward/validation_chosen", report.rewards->chosen});
+        values_.push_back({"reward/validation_rejected", report.rewards->rejected});
     }
     const auto& tags = source_tags("loss/validation/", report.loss_by_source, validation_tags_);
     for (std::size_t i = 0; i < tags.size(); ++i) {
