@@ -73,7 +73,7 @@ std::string problem_of_plot(const PlotOptions&, const GivenOptions& given) {
 CommandRowOf<PlotOptions> plot_row() {
     return {
         .name = "plot",
-        .doc = "Plots loss, learning rate, gradient norm, speed and stalls of runs.",
+        .doc = "Plots losses, rewards, learning rate, gradient norm, speed and stalls of runs.",
         .positionals = {runs_row<PlotOptions>(
             "the folder of a run, or its metrics.jsonl; several runs share one drawing")},
         .options = with_curve_rows<PlotOptions>(

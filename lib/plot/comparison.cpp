@@ -57,7 +57,7 @@ std::optional<std::int64_t> last_common_step(const std::vector<History>& histori
 
 std::string loss_text_at(const History& history, std::int64_t step) {
     const auto found = std::ranges::lower_bound(history.steps, step, {}, &Step::step);
-    return found->loss ? fmt::format("{:.4f}", *found->loss) : "-";
+    return found->loss ? loss_text(*found->loss, history.loss_kind) : "-";
 }
 
 }  // namespace
@@ -66,9 +66,12 @@ std::vector<ComparisonRow> compare(const std::vector<History>& histories) {
     const auto common = last_common_step(histories);
     const bool has_marks =
         std::ranges::any_of(histories, [](const History& history) { return !history.marks.empty(); });
+    const bool has_rewards = std::ranges::any_of(histories, &History::has_rewards);
     std::vector<ComparisonRow> rows{{"best validation", {}},
                                     {common ? "loss at step " + format_grouped(*common) : "", {}},
                                     {"last loss", {}},
+                                    {has_rewards ? "last reward margin" : "", {}},
+                                    {has_rewards ? "last reward accuracy" : "", {}},
                                     {"steps", {}},
                                     {"tokens", {}},
                                     {"tokens/s", {}},
@@ -79,11 +82,16 @@ std::vector<ComparisonRow> compare(const std::vector<History>& histories) {
     for (const auto& history : histories) {
         const auto summary = summarise(history, std::numeric_limits<std::int64_t>::max());
         const auto& best = summary.best_validation;
+        const auto& rewards = summary.last_rewards;
         const auto of = history.planned_steps > 0 ? " of " + format_grouped(history.planned_steps) : "";
         const std::string texts[] = {
-            best ? fmt::format("{:.4f} at {}", best->loss, format_grouped(best->step)) : "-",
+            best ? fmt::format("{} at {}", loss_text(best->loss, history.loss_kind),
+                               format_grouped(best->step))
+                 : "-",
             common ? loss_text_at(history, *common) : "",
-            summary.last_loss ? fmt::format("{:.4f}", *summary.last_loss) : "-",
+            summary.last_loss ? loss_text(*summary.last_loss, history.loss_kind) : "-",
+            rewards ? fmt::format("{:.4g}", rewards->margin()) : "-",
+            rewards ? fmt::format("{:.1f} %", 100 * rewards->accuracy) : "-",
             format_grouped(summary.last_step) + of,
             format_count(static_cast<double>(summary.tokens)),
             format_count(summary.tok_s),

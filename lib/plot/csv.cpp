@@ -8,12 +8,18 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "base/contract.hpp"
+#include "plot/curve.hpp"
 #include "plot/figure.hpp"
 
 namespace ziggurat::plot {
 namespace {
+
+/// Headings of the counts of marks, by MarkKind.
+constexpr std::array<const char*, mark_names.size()> mark_columns{"resumes", "roll_backs", "spikes",
+                                                                  "crashes", "weight_changes"};
 
 std::string quoted(const std::string& text) {
     if (text.find_first_of(",\"\n") == std::string::npos) {
@@ -40,6 +46,9 @@ class RunColumns {
         for (const auto& mark : history.marks) {
             ++marks_[mark.step][static_cast<std::size_t>(mark.kind)];
         }
+        has_rewards_ = history.has_rewards();
+        // Only runs with several sources have weights that change.
+        num_marks_ = history.train_sources.empty() ? mark_columns.size() - 1 : mark_columns.size();
     }
 
     std::vector<std::string> headings() const {
@@ -58,14 +67,19 @@ class RunColumns {
         for (const auto& name : history_.validation_sources) {
             all.push_back("validation_loss " + name);
         }
+        for (const auto* of : {"", "validation_"}) {
+            for (std::size_t i = 0; has_rewards_ && i < reward_names.size(); ++i) {
+                all.push_back(
+                    fmt::format("{}reward_{}{}", of, reward_names[i], is_percent(i) ? "_percent" : ""));
+            }
+        }
         for (const auto kind : norm_kinds) {
             for (const auto& unit : history_.units) {
                 all.push_back(fmt::format("{}_norm {}", kind, unit));
             }
         }
-        for (const char* mark : {"resumes", "roll_backs", "spikes", "crashes"}) {
-            all.emplace_back(mark);
-        }
+        all.insert(all.end(), mark_columns.begin(),
+                   mark_columns.begin() + static_cast<std::ptrdiff_t>(num_marks_));
         return all;
     }
 
@@ -109,12 +123,14 @@ class RunColumns {
         append_named(row, history_.train_sources.size(), step == nullptr ? nullptr : &step->loss_by_source);
         append_named(row, history_.validation_sources.size(),
                      validation == nullptr ? nullptr : &validation->loss_by_source);
+        append_rewards(row, step == nullptr ? std::nullopt : step->rewards);
+        append_rewards(row, validation == nullptr ? std::nullopt : validation->rewards);
         const StepNorms* norms = at(history_.unit_norms, next_norms_, number);
         for (std::size_t kind = 0; kind < norm_kinds.size(); ++kind) {
             append_named(row, history_.units.size(), norms == nullptr ? nullptr : &norms->norms[kind]);
         }
         const auto marks = marks_.find(number);
-        for (std::size_t kind = 0; kind < mark_names.size(); ++kind) {
+        for (std::size_t kind = 0; kind < num_marks_; ++kind) {
             row += ',';
             row += marks != marks_.end() ? fmt::format("{}", marks->second[kind])
                    : step != nullptr     ? "0"
@@ -123,6 +139,18 @@ class RunColumns {
     }
 
   private:
+    static bool is_percent(std::size_t reward) {
+        return static_cast<RewardCurve>(reward) == RewardCurve::accuracy;
+    }
+
+    void append_rewards(std::string& row, const std::optional<Rewards>& rewards) const {
+        for (std::size_t i = 0; has_rewards_ && i < reward_names.size(); ++i) {
+            const double value = rewards ? value_of(*rewards, static_cast<RewardCurve>(i)) : 0;
+            row += ',';
+            row += !rewards ? "" : is_percent(i) ? fmt::format("{:.6g}", value) : fmt::format("{}", value);
+        }
+    }
+
     static void append_named(std::string& row, std::size_t count, const std::vector<double>* values) {
         for (std::size_t i = 0; i < count; ++i) {
             const bool is_known = values != nullptr && i < values->size() && std::isfinite((*values)[i]);
@@ -145,7 +173,8 @@ class RunColumns {
     }
 
     const History& history_;
-    bool has_lanes_ = false;
+    bool has_lanes_ = false, has_rewards_ = false;
+    std::size_t num_marks_ = 0;  ///< columns of marks
     std::vector<std::size_t> lanes_ = {};
     /// Number of marks by step, then by kind.
     std::map<std::int64_t, std::array<int, mark_names.size()>> marks_ = {};

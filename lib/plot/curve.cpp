@@ -107,6 +107,34 @@ ValueOf loss_value() {
     };
 }
 
+ValueOf source_loss_value(std::size_t source) {
+    return [source](const Step& step) {
+        return source < step.loss_by_source.size()
+                   ? std::optional{WeightedValue{step.loss_by_source[source], 1}}
+                   : std::nullopt;  // make_curve() leaves out NaN
+    };
+}
+
+double value_of(const Rewards& rewards, RewardCurve curve) {
+    switch (curve) {
+        case RewardCurve::chosen:
+            return rewards.chosen;
+        case RewardCurve::rejected:
+            return rewards.rejected;
+        case RewardCurve::margin:
+            return rewards.margin();
+        case RewardCurve::accuracy:
+            return 100 * rewards.accuracy;
+    }
+    return 0;
+}
+
+ValueOf reward_value(RewardCurve curve) {
+    return [curve](const Step& step) {
+        return step.rewards ? std::optional{WeightedValue{value_of(*step.rewards, curve), 1}} : std::nullopt;
+    };
+}
+
 ValueOf lr_value() {
     return [](const Step& step) { return std::optional{WeightedValue{step.lr, 1}}; };
 }

@@ -1,9 +1,11 @@
 /// Curve of a few hundred points that represent all steps of a run.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "plot/history.hpp"
@@ -28,6 +30,18 @@ inline bool is_smoothed_step(const Point& point) {
     return point.low == point.high && point.mean != point.low;
 }
 
+/// Curves of the rewards of a preference objective.
+enum class RewardCurve {
+    chosen,
+    rejected,
+    margin,
+    accuracy  ///< in percent
+};
+inline constexpr std::array<std::string_view, 4> reward_names{"chosen", "rejected", "margin", "accuracy"};
+
+/// Returns the value of one curve.
+double value_of(const Rewards& rewards, RewardCurve curve);
+
 /// Contribution of a step to a curve: a value with its weight. An empty optional means no value.
 struct WeightedValue {
     double value = 0;
@@ -47,8 +61,12 @@ struct CurveStyle {
 /// have no point. If there are at most `max_points` steps, each is a point of its own.
 Curve make_curve(const History& history, const CurveStyle& style, const ValueOf& value_of);
 
-/// Nats per token.
+/// Loss, in the unit of the run's objective.
 ValueOf loss_value();
+/// Loss of one source, by History::train_sources.
+ValueOf source_loss_value(std::size_t source);
+/// One of the curves of rewards.
+ValueOf reward_value(RewardCurve curve);
 /// Learning rate.
 ValueOf lr_value();
 /// Norm of the gradient before clipping.

@@ -20,8 +20,6 @@ namespace {
 constexpr std::int64_t latest_steps = 50;  ///< steps over which speed and waits are averaged
 constexpr int min_rows = 12;
 constexpr int min_columns = 40;
-constexpr int rows_of_curve = 12;      ///< rows that terminal_text() uses for a panel of height 2
-constexpr int rows_next_to_curve = 6;  ///< rows of its title, legend and axis
 constexpr int bar_columns = 20;
 
 class Screen {
@@ -90,6 +88,10 @@ void add_head(Screen& screen, const History& history, double now_s) {
     screen.add(printable(line) + (state.empty() ? "" : "  " + state));
 }
 
+std::string validation_text(const Validation& validation) {
+    return fmt::format("validation {:.4f} at step {}", validation.loss, format_grouped(validation.step));
+}
+
 void add_progress(Screen& screen, const History& history, const Summary& latest) {
     const auto last = latest.last_step;
     std::string line = "steps   ";
@@ -113,13 +115,36 @@ void add_progress(Screen& screen, const History& history, const Summary& latest)
     }
     screen.add(line);
     const auto& step = history.steps.back();
-    line = latest.last_loss ? fmt::format("loss    {:.4f}", *latest.last_loss) : "loss    none";
-    if (!history.validations.empty()) {
-        const auto& validation = history.validations.back();
-        line +=
-            fmt::format(", validation {:.4f} at step {}", validation.loss, format_grouped(validation.step));
+    line = "loss    " + (latest.last_loss ? loss_text(*latest.last_loss, history.loss_kind) : "none");
+    if (!history.validations.empty() && !latest.last_rewards) {
+        line += ", " + validation_text(history.validations.back());
     }
     screen.add(line + fmt::format(", lr {:.2e}, gradient norm {:.3g}", step.lr, step.grad_norm));
+}
+
+/// Adds the latest rewards and losses by source.
+void add_parts_of_loss(Screen& screen, const History& history, const Summary& latest) {
+    const auto text_of = [](const Rewards& rewards) {
+        return fmt::format("margin {:.4g}, accuracy {:.1f} %", rewards.margin(), 100 * rewards.accuracy);
+    };
+    if (latest.last_rewards) {
+        screen.add(fmt::format("rewards {}, chosen {:.4g}, rejected {:.4g}", text_of(*latest.last_rewards),
+                               latest.last_rewards->chosen, latest.last_rewards->rejected));
+        if (!history.validations.empty()) {
+            const auto& validation = history.validations.back();
+            screen.add("        " + validation_text(validation) +
+                       (validation.rewards ? ", " + text_of(*validation.rewards) : ""));
+        }
+    }
+    std::string line;
+    for (std::size_t i = 0; i < history.train_sources.size(); ++i) {
+        const auto loss = latest_loss(history.steps, i);
+        line += fmt::format("{}{} {}", line.empty() ? "sources " : ", ", history.train_sources[i],
+                            loss ? fmt::format("{:.4f}", loss->first) : "-");
+    }
+    if (!line.empty()) {
+        screen.add(line);
+    }
 }
 
 /// Adds `2 resumes, 1 spike, 1 crash` if there are marks.
@@ -158,19 +183,23 @@ void add_tiers(Screen& screen, const History& history, const Summary& latest) {
     }
 }
 
-/// Adds the curve of loss over steps if there is room for it.
-void add_curve(Screen& screen, const History& history, const TerminalStyle& style, int rows_below) {
-    if (screen.rows_left() - rows_below < rows_of_curve + rows_next_to_curve) {
-        return;
-    }
-    auto figure = make_figure({history}, {.max_points = points_across(style)});
-    figure.panels.resize(1);
-    std::istringstream text{terminal_text(figure, style)};
-    std::string line;
-    for (int number = 0; std::getline(text, line); ++number) {
-        if (number >= 2) {  // the head already has the title and the name of the run
-            screen.add_ready(line);
+/// Adds the curves of losses and rewards for which there is room: the first ones.
+void add_curves(Screen& screen, const History& history, const TerminalStyle& style, int rows_below) {
+    constexpr std::ptrdiff_t rows_of_head = 2;  // the screen already has the title and the name of the run
+    auto figure = make_figure({history}, {.max_points = points_across(style), .contents = PanelSet::losses});
+    for (; !figure.panels.empty(); figure.panels.pop_back()) {
+        const auto text = terminal_text(figure, style);
+        if (std::ranges::count(text, '\n') - rows_of_head > screen.rows_left() - rows_below) {
+            continue;
         }
+        std::istringstream lines{text};
+        std::string line;
+        for (int number = 0; std::getline(lines, line); ++number) {
+            if (number >= rows_of_head) {
+                screen.add_ready(line);
+            }
+        }
+        return;
     }
 }
 
@@ -195,10 +224,11 @@ std::string dashboard(const History& history, const DashboardStyle& style) {
     }
     const auto latest = summarise(history, latest_steps);
     add_progress(screen, history, latest);
+    add_parts_of_loss(screen, history, latest);
     add_waits(screen, latest);
     add_tiers(screen, history, latest);
     add_marks(screen, history);
-    add_curve(screen, history, style.terminal, rows_of_events);
+    add_curves(screen, history, style.terminal, rows_of_events);
     add_events(screen, history, std::min(screen.rows_left(), rows_of_events));
     return screen.text();
 }

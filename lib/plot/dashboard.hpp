@@ -15,7 +15,7 @@ struct DashboardStyle {
     double now_s = 0;  ///< seconds since 1970, UTC; 0: unknown, no age is shown
 };
 
-/// Returns steps, speed, stalls by lane, memory by tier, loss over steps, and the latest events. Pure.
+/// Returns steps, speed, stalls by lane, memory by tier, curves of losses and rewards, events. Pure.
 ///
 /// Lines are not wider than the terminal. For a run without a step, a line states that.
 std::string dashboard(const History& history, const DashboardStyle& style);

@@ -9,7 +9,9 @@
 #include "base/contract.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
-#include "plot/panel_maker.hpp"
+#include "plot/panels/loss_panels.hpp"
+#include "plot/panels/panel_maker.hpp"
+#include "plot/source_shares.hpp"
 #include "plot/value_range.hpp"
 
 namespace ziggurat::plot {
@@ -40,11 +42,27 @@ bool has_point(const Panel& panel, const Is& is_such) {
     });
 }
 
-/// Appends one panel per tier.
-void add_memory_panels(const std::vector<History>& histories,
-                       const PanelMaker& make,
-                       std::vector<Panel>& panels) {
-    for (std::size_t i = 0; i < tiers.size(); ++i) {
+/// Appends the panels of the optimizer, of speed and stalls, and with PanelSet::all one panel per tier.
+void add_other_panels(const std::vector<History>& histories,
+                      const PanelMaker& make,
+                      PanelSet contents,
+                      std::vector<Panel>& panels) {
+    const auto any = [&](const auto& has) {
+        return std::ranges::any_of(
+            histories, [&](const History& history) { return std::ranges::any_of(history.steps, has); });
+    };
+    if (any([](const Step& step) { return step.lr > 0; })) {
+        panels.push_back(make.lr());
+    }
+    if (any([](const Step& step) { return step.grad_norm > 0; })) {
+        panels.push_back(make.grad_norm());
+    }
+    panels.push_back(make.speed());
+    if (any([](const Step& step) { return step.mfu > 0; })) {
+        panels.push_back(make.mfu());
+    }
+    panels.push_back(make.stalls());
+    for (std::size_t i = 0; i < tiers.size() && contents == PanelSet::all; ++i) {
         const auto tier = static_cast<MemoryTier>(i);
         if (std::ranges::any_of(histories, [&](const History& history) { return history.uses(tier); })) {
             panels.push_back(make.memory(tier));
@@ -56,7 +74,9 @@ void add_marks(const std::vector<History>& histories, const XScale& x, PanelSet 
     for (std::size_t run = 0; run < histories.size(); ++run) {
         const auto& history = histories[run];
         for (const auto& mark : history.marks) {
-            figure.marks.push_back({mark.kind, run, x.at(history, mark.step)});
+            figure.marks.push_back(
+                {mark.kind, run, x.at(history, mark.step), mark.text,
+                 mark.kind == MarkKind::weights ? share_labels(mark.shares) : std::vector<std::string>{}});
         }
         for (const auto& save : history.saves) {
             if (save.is_ok && contents == PanelSet::all) {
@@ -119,25 +139,10 @@ Figure make_figure(const std::vector<History>& histories, const FigureStyle& sty
     Figure figure{
         .title = title_of(histories), .x = x_axis_of(histories, parts, x, style.x), .x_label = x.label};
     std::ranges::transform(histories, std::back_inserter(figure.runs), label_of);
-    const auto any = [&](const auto& has) {
-        return std::ranges::any_of(parts,
-                                   [&](const History& part) { return std::ranges::any_of(part.steps, has); });
-    };
     const PanelMaker make{parts, style, x};
-    figure.panels.push_back(make.loss());
-    if (any([](const Step& step) { return step.lr > 0; })) {
-        figure.panels.push_back(make.lr());
-    }
-    if (any([](const Step& step) { return step.grad_norm > 0; })) {
-        figure.panels.push_back(make.grad_norm());
-    }
-    figure.panels.push_back(make.speed());
-    if (any([](const Step& step) { return step.mfu > 0; })) {
-        figure.panels.push_back(make.mfu());
-    }
-    figure.panels.push_back(make.stalls());
-    if (style.contents == PanelSet::all) {
-        add_memory_panels(parts, make, figure.panels);
+    figure.panels = loss_panels(make);
+    if (style.contents != PanelSet::losses) {
+        add_other_panels(parts, make, style.contents, figure.panels);
     }
     add_marks(parts, x, style.contents, figure);
     for (const auto& panel : figure.panels) {

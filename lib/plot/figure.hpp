@@ -12,9 +12,9 @@
 
 namespace ziggurat::plot {
 
-/// Curve of one run; in a stacked panel, of one lane, on top of those before it.
+/// Curve of one run; in a panel with labels, of the part of a run that its label names.
 struct Line {
-    std::size_t colour = 0;  ///< colour index of the run or of the lane
+    std::size_t colour = 0;  ///< colour index of the run or of the label
     Curve curve;
 };
 
@@ -24,17 +24,24 @@ struct Dot {
     double x = 0, value = 0;
 };
 
+/// Name of a curve of a panel.
+struct Label {
+    std::size_t colour = 0;
+    std::string text;
+    bool operator==(const Label&) const = default;
+};
+
 struct Panel {
     std::string title;  ///< with the unit
     FigureAxis y = {};
     std::vector<Line> lines = {};
     std::vector<Dot> dots = {};
-    std::vector<Dot> alarms = {};          ///< steps without a finite value, at the upper edge
-    std::vector<Dot> peaks = {};           ///< points above the axis, at the upper edge
-    std::vector<std::string> labels = {};  ///< names of the lines; empty: each line is a run
-    bool is_stacked = false;               ///< lines from bottom to top, each on top of the one before
-    double height = 1;                     ///< relative to the other panels
-    std::string note = {};                 ///< shown if there is no value to draw
+    std::vector<Dot> alarms = {};    ///< steps without a finite value, at the upper edge
+    std::vector<Dot> peaks = {};     ///< points above the axis, at the upper edge
+    std::vector<Label> labels = {};  ///< of the lines and dots; empty: each line is a run
+    bool is_stacked = false;         ///< lines from bottom to top, each on top of the one before
+    double height = 1;               ///< relative to the other panels
+    std::string note = {};           ///< shown if there is no value to draw
 };
 
 /// Mark of an event of a run.
@@ -42,6 +49,8 @@ struct RunMark {
     MarkKind kind = MarkKind::resume;
     std::size_t colour = 0;  ///< of the run
     double x = 0;
+    std::string text = {};                 ///< what happened; empty: the name of the kind says all
+    std::vector<std::string> labels = {};  ///< drawn next to the mark: one of them, the longest first
 };
 
 /// A complete save of a run.
@@ -52,8 +61,9 @@ struct SaveMark {
 
 /// Panels of a figure.
 enum class PanelSet {
-    brief,  ///< loss, learning rate, gradient norm, speed, utilisation, waits
-    all     ///< also memory by tier, and saves
+    losses,  ///< loss, losses by source, rewards
+    brief,   ///< also learning rate, gradient norm, speed, utilisation, waits
+    all      ///< also memory by tier, and saves
 };
 
 struct FigureStyle {
@@ -84,8 +94,9 @@ std::string label_of(const History& history);
 
 /// Makes the curves of one or more runs. Pure.
 ///
-/// For one run, stalls are split by lane. For several runs, there is one line per run. A run without a step
-/// in the drawn part has no line.
+/// For one run, stalls are split by lane, and losses by source share a panel. For several runs, there is one
+/// line per run. Losses of different objectives have different units and are in different panels. A run
+/// without a step in the drawn part has no line.
 Figure make_figure(const std::vector<History>& histories, const FigureStyle& style);
 
 }  // namespace ziggurat::plot

@@ -21,6 +21,32 @@ inline constexpr std::array<std::string_view, 8> lanes{"data",           "collec
 enum class MemoryTier { device, host, nvme };
 inline constexpr std::array<std::string_view, 3> tiers{"device", "host", "nvme"};
 
+/// Kind of the losses of a run, from its objective: each kind has a unit of its own.
+enum class LossKind {
+    next_token,  ///< nats per token
+    dpo,
+    ipo,
+    pairs  ///< pairs of answers; the metrics do not name the objective
+};
+
+/// Returns the unit of the losses: `nats per token` or `per pair`.
+std::string_view loss_unit(LossKind kind);
+
+/// Means over pairs of answers.
+struct Rewards {
+    double chosen = 0, rejected = 0;
+    double accuracy = 0;  ///< share of pairs whose chosen answer has the larger reward, 0 to 1
+
+    double margin() const { return chosen - rejected; }
+};
+
+/// Share of a source in the sequences of a step.
+struct SourceShare {
+    std::string name = {};  ///< printable
+    double share = 0;       ///< 0 to 1
+    bool operator==(const SourceShare&) const = default;
+};
+
 struct Step {
     std::int64_t step = 0;
     double time = 0;             ///< end of the step, in seconds since 1970, UTC; 0: unknown
@@ -36,6 +62,7 @@ struct Step {
     double lr = 0;
     double grad_norm = 0;
     std::vector<double> loss_by_source = {};  ///< by History::train_sources; NaN: no loss in this step
+    std::optional<Rewards> rewards = {};      ///< with a preference objective
     double elapsed_s = 0;  ///< from the start of the run's first job, excluding the time between jobs
 };
 
@@ -43,6 +70,7 @@ struct Validation {
     std::int64_t step = 0;
     double loss = 0;
     std::vector<double> loss_by_source = {};  ///< by History::validation_sources; NaN: no loss
+    std::optional<Rewards> rewards = {};      ///< with a preference objective
 };
 
 /// Kinds of norms in the event `norms`.
@@ -78,14 +106,19 @@ enum class MarkKind {
     roll_back,  ///< the run returned to a checkpoint because of a spike
     spike,
     /// A job failed, or the next job or another rank recorded that it had ended without a last line.
-    crash
+    crash,
+    weights  ///< the weights of the sources changed
 };
-inline constexpr std::array<std::string_view, 4> mark_names{"resume", "roll-back", "spike", "crash"};
+inline constexpr std::array<std::string_view, 5> mark_names{"resume", "roll-back", "spike", "crash",
+                                                            "weight change"};
 
 /// Event of a run that a picture marks.
 struct EventMark {
     MarkKind kind = MarkKind::resume;
-    std::int64_t step = 0;  ///< for a resume or roll-back, the step of its checkpoint
+    std::int64_t step =
+        0;  ///< for a resume or roll-back, that of its checkpoint; for weights, the last before
+    std::string text = {};                 ///< printable; empty: the name of the kind says all
+    std::vector<SourceShare> shares = {};  ///< for weights: those from now on; empty: there is one source
 };
 
 /// End of a run, as recorded in its metrics.
@@ -100,7 +133,8 @@ struct History {
     std::string name;  ///< name from the run's metrics; empty: unknown
     std::int64_t ranks = 0;
     std::int64_t parameters = 0;
-    std::int64_t planned_steps = 0;                   ///< 0: unknown
+    std::int64_t planned_steps = 0;  ///< 0: unknown
+    LossKind loss_kind = LossKind::next_token;
     std::array<double, tiers.size()> budget_bytes{};  ///< by MemoryTier; 0: unknown
     double last_time = 0;                             ///< time of the latest event
     std::vector<std::string> train_sources;           ///< printable names, if losses are given by source
@@ -121,6 +155,8 @@ struct History {
     bool waits_for(std::size_t lane) const;
     /// Returns true if any step reports bytes in the tier.
     bool uses(MemoryTier tier) const;
+    /// Returns true if any step or validation has rewards.
+    bool has_rewards() const;
 };
 
 }  // namespace ziggurat::plot

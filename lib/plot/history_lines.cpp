@@ -3,55 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text/json_depth.hpp"
-#include "base/text/printable.hpp"
 #include "base/text/text_width.hpp"
+#include "plot/history_fields.hpp"
 
 namespace ziggurat::plot {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr int max_levels = 8;
-constexpr std::int64_t max_steps = 1'000'000'000'000;
 constexpr double max_tokens = 1e18;
-constexpr std::size_t max_names = 1000;
-constexpr int longest_reason = 300;     ///< columns
 constexpr int asked_to_stop_code = 75;  ///< exit code
-
-double number(const Json& event, const char* field) {
-    const auto found = event.find(field);
-    return found != event.end() && found->is_number() ? found->get<double>() : 0;
-}
-
-std::optional<double> finite(const Json& event, const char* field) {
-    const auto found = event.find(field);
-    if (found == event.end() || !found->is_number() || !std::isfinite(found->get<double>())) {
-        return std::nullopt;
-    }
-    return found->get<double>();
-}
-
-/// Returns the field as printable text, shortened to longest_reason columns.
-std::string text(const Json& event, const char* field) {
-    const auto found = event.find(field);
-    return found != event.end() && found->is_string()
-               ? shortened(printable(found->get<std::string>()), longest_reason)
-               : "";
-}
-
-std::optional<std::int64_t> step_of(const Json& event) {
-    const auto found = event.find("step");
-    if (found == event.end() || !found->is_number_integer()) {
-        return std::nullopt;
-    }
-    const auto step = found->get<std::int64_t>();
-    return step >= 0 && step <= max_steps ? std::optional{step} : std::nullopt;
-}
 
 const std::array<std::string, lanes.size()>& stall_fields() {
     static const auto fields = [] {
@@ -72,32 +36,21 @@ void forget_from(std::vector<T>& rows, std::int64_t step) {
     }
 }
 
-/// Returns the numbers of an object in the order of `names`. Appends new names to `names`.
-///
-/// A value that is not a number is NaN.
-std::vector<double> numbers_by_name(const Json& event, const char* field, std::vector<std::string>& names) {
-    std::vector<double> numbers;
-    const auto found = event.find(field);
-    if (found == event.end() || !found->is_object()) {
-        return numbers;
+/// Sets the objective that a `start` event names. Metrics of old runs do not name it.
+void set_loss_kind(History& history, const Json& event) {
+    const auto name = text(event, "objective");
+    if (!name.empty()) {
+        history.loss_kind = name == "dpo"   ? LossKind::dpo
+                            : name == "ipo" ? LossKind::ipo
+                                            : LossKind::next_token;
     }
-    for (const auto& [key, value] : found->items()) {
-        if (value.is_boolean()) {
-            continue;  // a flag of the value before it
-        }
-        const auto name = printable(key);
-        const auto at = std::ranges::find(names, name);
-        const std::size_t index = at - names.begin();
-        if (at == names.end() && names.size() >= max_names) {
-            continue;
-        }
-        if (at == names.end()) {
-            names.push_back(name);
-        }
-        numbers.resize(std::max(numbers.size(), index + 1), std::nan(""));
-        numbers[index] = value.is_number() ? value.get<double>() : std::nan("");
+}
+
+/// Sets the objective of a run whose metrics have rewards and do not name it.
+void expect_pairs(History& history, bool has_rewards) {
+    if (has_rewards && history.loss_kind == LossKind::next_token) {
+        history.loss_kind = LossKind::pairs;
     }
-    return numbers;
 }
 
 Step step_from(const Json& event, std::int64_t number_of_step) {
@@ -112,7 +65,8 @@ Step step_from(const Json& event, std::int64_t number_of_step) {
         .tier_bytes = {number(event, "device_peak_B"), number(event, "host_peak_B"), number(event, "nvme_B")},
         .mfu = number(event, "mfu"),
         .lr = number(event, "lr"),
-        .grad_norm = number(event, "grad_norm")};
+        .grad_norm = number(event, "grad_norm"),
+        .rewards = rewards_of(event)};
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
         step.stall_s[lane] = static_cast<float>(number(event, stall_fields()[lane].c_str()));
     }
@@ -126,6 +80,7 @@ void start(History& history, const Json& event) {
     history.planned_steps = static_cast<std::int64_t>(std::clamp(number(event, "steps"), 0.0, 1e12));
     history.budget_bytes = {number(event, "device_budget_B"), number(event, "host_budget_B"),
                             number(event, "nvme_budget_B")};
+    set_loss_kind(history, event);
     history.end = std::nullopt;
 }
 
@@ -199,6 +154,24 @@ void add_event(History& history,
 
 }  // namespace
 
+void HistoryLines::add_shares(History& history, const Json& event, std::int64_t step) {
+    auto shares = shares_of(event);
+    if (!shares) {
+        return;
+    }
+    if (shares_.forget_from(step)) {  // the mark of a change is at the step before the change
+        std::erase_if(history.marks, [step](const EventMark& mark) {
+            return mark.kind == MarkKind::weights && mark.step + 1 >= step;
+        });
+    }
+    auto before = shares_.add(step, *shares);
+    if (before) {
+        const auto text = shortened(change_text(*before, *shares), longest_text);
+        history.events.push_back({number(event, "time"), step, text});
+        history.marks.push_back({MarkKind::weights, step - 1, text, *std::move(shares)});
+    }
+}
+
 bool HistoryLines::add(History& history, const std::string& line) {
     if (is_json_deeper(line, max_levels)) {
         return false;
@@ -230,6 +203,8 @@ bool HistoryLines::add(History& history, const std::string& line) {
         latest_time_ = time;
         forget_from(history.steps, *step);
         history.steps.push_back(row);
+        add_shares(history, event, *step);
+        expect_pairs(history, row.rewards.has_value());
     } else if (name == "norms") {
         StepNorms row{.step = *step};
         for (std::size_t i = 0; i < norm_kinds.size(); ++i) {
@@ -239,8 +214,10 @@ bool HistoryLines::add(History& history, const std::string& line) {
         history.unit_norms.push_back(std::move(row));
     } else if (const auto loss = finite(event, "loss"); name == "validate" && loss) {
         forget_from(history.validations, *step);
-        history.validations.push_back(
-            {*step, *loss, numbers_by_name(event, "loss_by_source", history.validation_sources)});
+        history.validations.push_back({*step, *loss,
+                                       numbers_by_name(event, "loss_by_source", history.validation_sources),
+                                       rewards_of(event)});
+        expect_pairs(history, history.validations.back().rewards.has_value());
     }
     return true;
 }

@@ -1,9 +1,12 @@
 /// Parser of the lines of a metrics.jsonl.
 #pragma once
 
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "plot/history.hpp"
+#include "plot/source_shares.hpp"
 
 namespace ziggurat::plot {
 
@@ -14,6 +17,9 @@ class HistoryLines {
     bool add(History& history, const std::string& line);
 
   private:
+    void add_shares(History& history, const nlohmann::json& event, std::int64_t step);
+
+    SourceShares shares_ = {};
     double latest_time_ = 0;  ///< time of the job's previous step or of its start; 0: unknown
     double elapsed_s_ = 0;    ///< total of all jobs up to the previous step
 };

@@ -103,26 +103,44 @@ std::string memory_text(const Summary& summary) {
 }
 
 void add_runs(std::string& page, const std::vector<History>& histories, const Figure& figure) {
-    Table table{page,
-                {"run", "#ranks", "#parameters", "#steps", "#tokens", "#loss", "#best validation",
-                 "#tokens/s", "#MFU", "waits for", "memory", "#trained", "marks", "state"}};
+    const bool has_rewards = std::ranges::any_of(histories, &History::has_rewards);
+    std::vector<std::string> headings{"run",     "#ranks", "#parameters",     "#steps",
+                                      "#tokens", "#loss",  "#best validation"};
+    if (has_rewards) {
+        headings.insert(headings.end(), {"#reward margin", "#reward accuracy"});
+    }
+    headings.insert(headings.end(),
+                    {"#tokens/s", "#MFU", "waits for", "memory", "#trained", "marks", "state"});
+    Table table{page, headings};
     for (std::size_t run = 0; run < histories.size(); ++run) {
         const auto& history = histories[run];
         const auto summary = summarise(history, std::numeric_limits<std::int64_t>::max());
-        table.row({figure.runs[run], history.ranks > 0 ? format_grouped(history.ranks) : "-",
-                   history.parameters > 0 ? format_count(static_cast<double>(history.parameters)) : "-",
-                   history.planned_steps > 0 ? fmt::format("{} of {}", format_grouped(summary.last_step),
-                                                           format_grouped(history.planned_steps))
-                                             : format_grouped(summary.last_step),
-                   format_count(static_cast<double>(summary.tokens)),
-                   summary.last_loss ? fmt::format("{:.4f}", *summary.last_loss) : "-",
-                   summary.best_validation ? fmt::format("{:.4f} at {}", summary.best_validation->loss,
-                                                         format_grouped(summary.best_validation->step))
-                                           : "-",
-                   format_count(summary.tok_s),
-                   summary.mfu > 0 ? fmt::format("{:.1f} %", 100 * summary.mfu) : "-", waits_text(summary),
-                   memory_text(summary), format_duration(summary.trained_s),
-                   history.marks.empty() ? "-" : marks_text(history), fate_text(history)});
+        std::vector<std::string> row{
+            figure.runs[run],
+            history.ranks > 0 ? format_grouped(history.ranks) : "-",
+            history.parameters > 0 ? format_count(static_cast<double>(history.parameters)) : "-",
+            history.planned_steps > 0 ? fmt::format("{} of {}", format_grouped(summary.last_step),
+                                                    format_grouped(history.planned_steps))
+                                      : format_grouped(summary.last_step),
+            format_count(static_cast<double>(summary.tokens)),
+            summary.last_loss ? loss_text(*summary.last_loss, history.loss_kind) : "-",
+            summary.best_validation
+                ? fmt::format("{} at {}", loss_text(summary.best_validation->loss, history.loss_kind),
+                              format_grouped(summary.best_validation->step))
+                : "-"};
+        if (has_rewards) {
+            const auto& rewards = summary.last_rewards;
+            row.push_back(rewards ? fmt::format("{:.4g}", rewards->margin()) : "-");
+            row.push_back(rewards ? fmt::format("{:.1f} %", 100 * rewards->accuracy) : "-");
+        }
+        for (const auto& text :
+             {format_count(summary.tok_s),
+              summary.mfu > 0 ? fmt::format("{:.1f} %", 100 * summary.mfu) : std::string{"-"},
+              waits_text(summary), memory_text(summary), format_duration(summary.trained_s),
+              history.marks.empty() ? std::string{"-"} : marks_text(history), fate_text(history)}) {
+            row.push_back(text);
+        }
+        table.row(row);
     }
 }
 
@@ -185,14 +203,10 @@ void add_checkpoints(std::string& page, const History& history) {
 }
 
 /// Returns the latest loss of one source; `-` if there is no loss.
-template <class Rows>
-std::string latest_loss(const Rows& rows, std::size_t source) {
-    for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
-        if (source < row->loss_by_source.size() && std::isfinite(row->loss_by_source[source])) {
-            return fmt::format("{:.4f} at {}", row->loss_by_source[source], format_grouped(row->step));
-        }
-    }
-    return "-";
+template <class Row>
+std::string latest_loss_text(const std::vector<Row>& rows, std::size_t source) {
+    const auto loss = latest_loss(rows, source);
+    return loss ? fmt::format("{:.4f} at {}", loss->first, format_grouped(loss->second)) : "-";
 }
 
 std::string lowest_loss(const std::vector<Validation>& validations, std::size_t source) {
@@ -212,10 +226,10 @@ std::string lowest_loss(const std::vector<Validation>& validations, std::size_t 
 void add_sources(std::string& page, const History& history) {
     Table table{page, {"data", "source", "#latest loss", "#lowest loss"}};
     for (std::size_t i = 0; i < history.train_sources.size(); ++i) {
-        table.row({"training", history.train_sources[i], latest_loss(history.steps, i), "-"});
+        table.row({"training", history.train_sources[i], latest_loss_text(history.steps, i), "-"});
     }
     for (std::size_t i = 0; i < history.validation_sources.size(); ++i) {
-        table.row({"validation", history.validation_sources[i], latest_loss(history.validations, i),
+        table.row({"validation", history.validation_sources[i], latest_loss_text(history.validations, i),
                    lowest_loss(history.validations, i)});
     }
 }
@@ -264,7 +278,8 @@ std::string page(const std::vector<History>& histories,
     for (std::size_t run = 0; run < histories.size(); ++run) {
         const auto of_run = histories.size() > 1 ? " of " + escape_xml(figure.runs[run]) : "";
         if (!histories[run].train_sources.empty() || !histories[run].validation_sources.empty()) {
-            text += "<h2>Losses by source" + of_run + "</h2>\n";
+            text +=
+                fmt::format("<h2>Losses by source{}, {}</h2>\n", of_run, loss_unit(histories[run].loss_kind));
             add_sources(text, histories[run]);
         }
         if (!histories[run].unit_norms.empty()) {

@@ -73,6 +73,7 @@ Summary summarise(const History& history, std::int64_t max_steps) {
     for (const auto& step : all) {
         summary.trained_s += step.step_s;
         summary.last_loss = step.loss ? step.loss : summary.last_loss;
+        summary.last_rewards = step.rewards ? step.rewards : summary.last_rewards;
     }
     for (const auto& validation : history.validations) {
         if (!summary.best_validation || validation.loss < summary.best_validation->loss) {
@@ -85,6 +86,11 @@ Summary summarise(const History& history, std::int64_t max_steps) {
     summary.complete_saves = std::ranges::count_if(history.saves, &Save::is_ok);
     summary.fate = fate_of(history);
     return summary;
+}
+
+std::string loss_text(double loss, LossKind kind) {
+    return kind == LossKind::next_token ? fmt::format("{:.4f}", loss)
+                                        : fmt::format("{:.4f} {}", loss, loss_unit(kind));
 }
 
 std::string marks_text(const History& history) {

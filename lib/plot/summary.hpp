@@ -2,9 +2,12 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "plot/history.hpp"
 
@@ -22,7 +25,8 @@ enum class RunOutcome {
 struct Summary {
     std::int64_t last_step = 0;
     std::int64_t tokens = 0;
-    std::optional<double> last_loss = {};  ///< nats per token, of the last step with a loss
+    std::optional<double> last_loss = {};  ///< of the last step with a loss
+    std::optional<Rewards> last_rewards = {};
     std::optional<Validation> best_validation = {};
     double tok_s = 0;                               ///< median
     double step_s = 0;                              ///< median
@@ -42,6 +46,20 @@ struct Summary {
 /// \param max_steps  number of latest steps used for medians, shares and peaks
 /// \pre history has a step
 Summary summarise(const History& history, std::int64_t max_steps);
+
+/// Returns a loss with its unit if that is not nats per token: `2.3026`, `0.6931 per pair`.
+std::string loss_text(double loss, LossKind kind);
+
+/// Returns the latest loss of a source in rows with `loss_by_source`, and its step.
+template <class Row>
+std::optional<std::pair<double, std::int64_t>> latest_loss(const std::vector<Row>& rows, std::size_t source) {
+    for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+        if (source < row->loss_by_source.size() && std::isfinite(row->loss_by_source[source])) {
+            return std::pair{row->loss_by_source[source], row->step};
+        }
+    }
+    return std::nullopt;
+}
 
 /// Returns the counts of resumes, roll-backs and so on: `2 resumes, 1 spike`; empty if there are no
 /// marks.

@@ -15,6 +15,7 @@ namespace {
 constexpr int label_columns = 9;  ///< including the bar after them
 constexpr int min_columns = 40;
 constexpr int rows_of_unit = 6;
+constexpr std::ptrdiff_t max_mark_labels = 4;
 
 int plot_columns(const TerminalStyle& style) {
     return std::max(style.columns, min_columns) - label_columns - 1;
@@ -41,35 +42,50 @@ class Drawing {
     }
 
     /// Returns true if marks distinguish the lines of a panel.
-    bool has_marks(const Panel& panel) const { return !style_.has_colours && panel.lines.size() > 1; }
+    bool has_marks(const Figure& figure, const Panel& panel) const {
+        return !style_.has_colours && (figure.runs.size() > 1 || panel.labels.size() > 1);
+    }
+
+    /// Returns the colour index of a line. Lanes of a stack are counted, so that neighbours differ.
+    static std::size_t colour_of(const Panel& panel, std::size_t line) {
+        return panel.is_stacked ? line : panel.lines[line].colour;
+    }
 
     /// Draws names with their colours or marks. Starts a new row if a name does not fit.
-    void draw_names(const std::string& indent, const std::vector<std::string>& names, bool with_marks) {
+    void draw_names(const std::string& indent, const std::vector<Label>& names, bool with_marks) {
         std::string row = indent;
         int taken = text_width(indent);
-        for (std::size_t i = 0; i < names.size(); ++i) {
+        for (const auto& [colour, text] : names) {
             const auto name =
-                shortened_from_left(names[i], std::max(style_.columns, min_columns) - text_width(indent) - 3);
+                shortened_from_left(text, std::max(style_.columns, min_columns) - text_width(indent) - 3);
             const int needed = text_width(name) + 4;
             if (taken > text_width(indent) && taken + needed > std::max(style_.columns, min_columns)) {
                 end_row(row);
                 row = indent;
                 taken = text_width(indent);
             }
-            const std::string sign = with_marks           ? std::string(1, Canvas::mark_of(i))
+            const std::string sign = with_marks           ? std::string(1, Canvas::mark_of(colour))
                                      : style_.has_unicode ? "■"
                                                           : "#";
-            row += (style_.has_colours ? Canvas::colour_of(i) + sign + "\x1b[0m" : sign) + " " + name + "  ";
+            row += coloured(sign, colour) + " " + name + "  ";
             taken += needed;
         }
         end_row(row);
+    }
+
+    std::string coloured(const std::string& sign, std::size_t colour) const {
+        return style_.has_colours ? Canvas::colour_of(colour) + sign + "\x1b[0m" : sign;
     }
 
     void end_row(const std::string& row) { text_ += row.substr(0, row.find_last_not_of(' ') + 1) + "\n"; }
 
     void draw_legend(const Figure& figure) {
         if (figure.runs.size() > 1) {
-            draw_names("", figure.runs, !style_.has_colours);
+            std::vector<Label> names;
+            for (const auto& run : figure.runs) {
+                names.push_back({names.size(), run});
+            }
+            draw_names("", names, !style_.has_colours);
         } else {
             line(figure.runs.front());
         }
@@ -91,10 +107,17 @@ class Drawing {
             line(row);
         }
         if (!panel.labels.empty()) {
-            draw_names("  ", panel.labels, has_marks(panel));
+            auto names = panel.labels;
+            for (std::size_t i = 0; panel.is_stacked && i < names.size(); ++i) {
+                names[i].colour = i;
+            }
+            draw_names("  ", names, has_marks(figure, panel));
+        }
+        if (&panel == &figure.panels.front()) {
+            draw_mark_labels(figure);
         }
         const int rows = static_cast<int>(panel.height * rows_of_unit);
-        Canvas canvas{plot_columns(style_), rows, style_.has_unicode, has_marks(panel)};
+        Canvas canvas{plot_columns(style_), rows, style_.has_unicode, has_marks(figure, panel)};
         fill(canvas, figure, panel);
         std::vector<std::string> labels(rows);
         for (const auto& tick : is_empty ? std::vector<Tick>{} : panel.y.ticks((2 * rows + 1) / 3)) {
@@ -108,6 +131,33 @@ class Drawing {
             auto content = canvas.row(row, style_.has_colours);
             content.erase(content.find_last_not_of(' ') + 1);
             text_ += fmt::format("{:>{}} {}{}\n", label, label_columns - 2, bar, content);
+        }
+    }
+
+    /// Draws one row for each of the latest marks with labels.
+    void draw_mark_labels(const Figure& figure) {
+        std::vector<const RunMark*> marks;
+        for (const auto& mark : figure.marks) {
+            if (!mark.labels.empty()) {
+                marks.push_back(&mark);
+            }
+        }
+        std::ranges::stable_sort(marks, {}, [](const RunMark* mark) { return mark->x; });
+        const auto left_out = std::max<std::ptrdiff_t>(0, std::ssize(marks) - max_mark_labels);
+        if (left_out > 0) {
+            line(fmt::format("  {} earlier changes are only in the curves", left_out));
+        }
+        const auto unit = figure.x_label.substr(0, figure.x_label.find(' '));
+        for (auto mark = marks.begin() + left_out; mark != marks.end(); ++mark) {
+            const bool has_run_mark = !style_.has_colours && figure.runs.size() > 1;
+            const auto sign = sign_of((*mark)->kind);
+            const auto head =
+                (has_run_mark ? std::string{Canvas::mark_of((*mark)->colour)} : std::string{}) + sign;
+            const auto x = figure.x.is_whole ? fmt::format("{} {:.0f}", unit, (*mark)->x)
+                                             : fmt::format("{:.2f} {}", (*mark)->x, unit);
+            const auto text = fmt::format(" {}: {}", x, (*mark)->labels.front());
+            const int room = std::max(style_.columns, min_columns) - 2 - text_width(head);
+            text_ += fmt::format("  {}{}\n", coloured(head, (*mark)->colour), clipped(text, room));
         }
     }
 
@@ -125,6 +175,8 @@ class Drawing {
                 return {"^", '^'};
             case MarkKind::crash:
                 return {"×", 'X'};
+            case MarkKind::weights:
+                return {"║", 'w'};
         }
         return {"?", '?'};
     }
@@ -162,7 +214,8 @@ class Drawing {
             const Point* before = nullptr;
             for (const auto& point : panel.lines[i].curve) {
                 const Point& from = before == nullptr ? point : *before;
-                canvas.line(at_x(from.x), at_y(from.mean), at_x(point.x), at_y(point.mean), i);
+                canvas.line(at_x(from.x), at_y(from.mean), at_x(point.x), at_y(point.mean),
+                            colour_of(panel, i));
                 before = &point;
             }
         }

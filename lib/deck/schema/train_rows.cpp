@@ -97,9 +97,10 @@ constexpr Row rows[] = {
      .min = 1, .max = 1e6, .on_resume = noted,
      .doc = "The run ends after this number of consecutive validations without a better loss."},
     {.path = "train.stop_when.min_delta", .type = Type::real, .fallback = "0", .min = 0, .max = 1e6, .on_resume = noted,
-     .doc = "Minimum decrease that counts as a better loss, in nats per token."},
+     .doc = "Minimum decrease that counts as a better loss, in nats per token; of a preference objective, in its loss per pair."},
     {.path = "train.stop_when.validation_loss", .type = Type::real, .fallback = "none", .keywords = "none", .min = 0, .max = 1e6,
-     .on_resume = noted, .doc = "The run ends after a validation with at most this loss, in nats per token."},
+     .on_resume = noted,
+     .doc = "The run ends after a validation with at most this loss, in nats per token; of a preference objective, per pair."},
 
     {.path = "validate", .shorthand = "every", .doc = "Validation on data that is not trained on."},
     {.path = "validate.every", .type = Type::interval, .fallback = "none", .keywords = "none",

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
-#include <vector>
 
 #include "plot/svg/svg_elements.hpp"
+#include "plot/svg/svg_labels.hpp"
 #include "plot/svg/svg_legend.hpp"
 #include "plot/svg/svg_panel.hpp"
 #include "plot/svg/svg_text.hpp"
@@ -17,7 +16,7 @@ namespace ziggurat::plot {
 namespace {
 
 constexpr double title_row = 28, legend_below_title = 24, panels_below_legend = 16;
-constexpr double panel_gap = 22, title_room = 20, label_row = 18, unit_height = 130;
+constexpr double panel_gap = 22, unit_height = 130;
 constexpr double ticks_below = 18;  ///< distance of the ticks' baseline from the box above them
 constexpr double label_below = 38, foot = 50;
 constexpr double line_height = 15;     ///< of a text and the room around it
@@ -39,7 +38,9 @@ class Drawing {
         double bottom = y;
         for (std::size_t i = 0; i < figure_.panels.size(); ++i) {
             const auto& panel = figure_.panels[i];
-            const PanelBox box{draw_title(panel, y), panel.height * unit_height, figure_.x, panel.y};
+            const double below_title = draw_panel_title(panel, y, elements_);
+            const double top = i == 0 ? draw_mark_labels(figure_, below_title, elements_) : below_title;
+            const PanelBox box{top, panel.height * unit_height, figure_.x, panel.y};
             draw_grid(panel, box);
             draw_panel(figure_, i, box, elements_);
             bottom = box.top + box.height;
@@ -61,39 +62,6 @@ class Drawing {
     }
 
   private:
-    /// Draws the title of a panel, and next to it or below it the names of its lanes. Returns the top of
-    /// its box.
-    double draw_title(const Panel& panel, double y) {
-        const auto title = panel.title + (panel.y.is_log ? " (logarithmic)" : "");
-        double row = y + 12;
-        elements_.add("<text class=\"p\" x=\"{:.0f}\" y=\"{:.1f}\">{}</text>", svg_left, row,
-                      escape_xml(title));
-        std::vector<std::string> labels;
-        double taken = -label_gap;
-        for (std::string label : panel.labels) {
-            std::ranges::replace(label, '_', ' ');
-            taken += label_pixels(label);
-            labels.push_back(std::move(label));
-        }
-        const bool fits = text_pixels(title, panel_title_font) + 24 + taken <= svg_inner;
-        double x = fits ? svg_width - svg_right - taken : svg_left;
-        row += fits || labels.empty() ? 0 : label_row;
-        for (std::size_t lane = labels.size(); lane-- > 0;) {
-            if (x > svg_left && x + label_pixels(labels[lane]) - label_gap > svg_width - svg_right + 1) {
-                x = svg_left;
-                row += label_row;
-            }
-            elements_.add(
-                "<rect class=\"c{}\" opacity=\".8\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"11\" height=\"11\"/>"
-                "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>",
-                colour_of(panel.lines[lane].colour), x, row - 9, x + 16, row, escape_xml(labels[lane]));
-            x += label_pixels(labels[lane]);
-        }
-        return row + title_room - 12;
-    }
-    static constexpr double label_gap = 16;
-    static double label_pixels(const std::string& label) { return 16 + text_pixels(label) + label_gap; }
-
     /// Draws lines at the ticks with their values, without values too close to the previous one.
     void draw_grid(const Panel& panel, const PanelBox& box) {
         for (const auto& tick : figure_.x.ticks(ticks_across)) {

@@ -20,6 +20,9 @@ std::string mark_symbol(MarkKind kind, bool has_run_colour, std::size_t run, dou
             return fmt::format(
                 "<path class=\"m {}\" stroke-width=\"2\" d=\"M{:.1f} {:.1f}l8 8m0 -8l-8 8\"/>\n",
                 has_run_colour ? fmt::format("s{}", colour_of(run)) : "xs", x - 4, y - 4);
+        case MarkKind::weights:
+            return fmt::format("<path class=\"m {}\" d=\"M{:.1f} {:.1f}h7v7h-7z\"/>\n", area, x - 3.5,
+                               y - 3.5);
     }
     return "";
 }
@@ -41,6 +44,8 @@ std::string mark_line(
             return "";
         case MarkKind::crash:
             return line(has_run_colour ? stroke : "xs", "8 2");
+        case MarkKind::weights:
+            return line(stroke, "7 2 2 2");
     }
     return "";
 }

@@ -13,7 +13,7 @@ namespace ziggurat::plot {
 /// \param has_run_colour  drawn in the colour of run `run`; else in the colour of its kind
 std::string mark_symbol(MarkKind kind, bool has_run_colour, std::size_t run, double x, double y);
 
-/// Returns the line of a resume, a roll-back or a crash across a panel; empty for a spike.
+/// Returns the line of a mark across a panel; empty for a spike.
 std::string mark_line(
     MarkKind kind, bool has_run_colour, std::size_t run, double x, double top, double height);
 

@@ -114,8 +114,10 @@ class PanelDrawing {
         const double below = panel_.alarms.empty() && panel_.peaks.empty() ? 0 : upper_row;
         for (const auto& mark : distinct_marks()) {
             const double row = below + (mark.kind == MarkKind::spike ? 18 : 7);
-            add_mark(mark.x, std::string{mark_names[static_cast<std::size_t>(mark.kind)]},
-                     mark_symbol(mark.kind, has_runs(), mark.colour, box_.at_x(mark.x), box_.top + row));
+            add_mark(
+                mark.x,
+                mark.text.empty() ? std::string{mark_names[static_cast<std::size_t>(mark.kind)]} : mark.text,
+                mark_symbol(mark.kind, has_runs(), mark.colour, box_.at_x(mark.x), box_.top + row));
         }
     }
 

@@ -144,6 +144,8 @@ void EventFile::validate(const ValidationReport& report) {
     if (report.rewards) {
         values_.push_back({"reward/validation_margin", report.rewards->margin()});
         values_.push_back({"reward/validation_accuracy", report.rewards->accuracy});
+        values_.push_back({"reward/validation_chosen", report.rewards->chosen});
+        values_.push_back({"reward/validation_rejected", report.rewards->rejected});
     }
     if (report.average_loss) {
         values_.push_back({"loss/validation_average", *report.average_loss});

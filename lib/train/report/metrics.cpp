@@ -77,6 +77,7 @@ void Metrics::start(const RunFacts& facts) {
         line_.field("attention", facts.attention);
     }
     line_.field("seed", facts.seed);
+    line_.field("objective", facts.objective);
     line_.field("oom_kills", facts.oom_kills);
     line_.field("device_budget_B", facts.budget_bytes[0]);
     line_.field("host_budget_B", facts.budget_bytes[1]);

@@ -36,10 +36,11 @@ struct RunFacts {
     /// Budgets of a rank, by spec::Tier. For tiers that belong to a node: the part of the rank.
     spec::ByTier<std::int64_t> budget_bytes{};
     std::uint64_t seed = 0;
-    Peak peak = {};              ///< peak rate for the utilisation
-    PlannedStep planned = {};    ///< written as `plan_step_s` and `plan_bound_s` if it is known
-    std::int64_t oom_kills = 0;  ///< in the control group before this job (base/control_group.hpp)
-    std::string attention = {};  ///< kernels that compute attention, as in kernels::names_of
+    std::string objective = "next_token";  ///< as in train.objective
+    Peak peak = {};                        ///< peak rate for the utilisation
+    PlannedStep planned = {};              ///< written as `plan_step_s` and `plan_bound_s` if it is known
+    std::int64_t oom_kills = 0;            ///< in the control group before this job (base/control_group.hpp)
+    std::string attention = {};            ///< kernels that compute attention, as in kernels::names_of
     StepFields fields = {};
 };
 

@@ -212,6 +212,7 @@ RunFacts run_facts(const spec::RunSpec& spec, const std::string& version) {
     made.tokens_per_step = spec.train.global_batch * spec.data.seq;
     made.flops_per_token = layout::flops_per_token(spec);
     made.seed = spec.run.seed;
+    made.objective = spec::word_of(spec.train.objective.kind);
     made.budget_bytes = spec::budgets_of_rank(spec);
     return made;
 }

@@ -143,7 +143,7 @@ void StepColumns::fill_memory(const StepNumbers& numbers, bool with_budgets, std
 void StepColumns::fill_heading() {
     set(step_.text, "{:<{}}", "# step", 2 * step_width_ + 6);
     set(step_alone_.text, "{:<{}}", "# step", step_width_ + 5);
-    set(loss_.text, "{:>12}", "loss, nats");
+    set(loss_.text, "{:>12}", facts_.reports_rewards ? "loss / pair" : "loss, nats");
     set(rate_.text, "{:>11}", "rate");
     set(speed_.text, "{:>12}", "speed");
     set(time_left_.text, "{:<12}", "time left");

@@ -18,6 +18,7 @@ import numpy
 from tensorboard.backend.event_processing import event_accumulator
 
 import trainings
+from pair_folder import PairFolder
 from trainings import Place, expect, say
 
 GIB = 2**30
@@ -33,6 +34,13 @@ def curves(folder):
             for tag in reader.Tags()["scalars"]}
 
 
+def parts_of_loss(row, data, prefix):
+    """Losses by source and rewards of a row."""
+    losses = row.get("loss_by_source", {})
+    return ({f"loss/{data}/{name}": float(loss) for name, loss in losses.items() if loss is not None}
+            | {f"reward/{prefix}{key[7:]}": float(value) for key, value in row.items() if key.startswith("reward_")})
+
+
 def as_told(run):
     """The same of metrics.jsonl."""
     found = {}
@@ -42,10 +50,10 @@ def as_told(run):
             told = {f"norms/{kind}/{unit}": float(norm) for kind in ("gradient", "weights", "update")
                     for unit, norm in row[kind].items()}
         elif row["event"] == "validate":
-            told["loss/validation"] = float(row["loss"])
+            told = {"loss/validation": float(row["loss"])} | parts_of_loss(row, "validation", "validation_")
         elif row["event"] == "step":
             numbers = {key: float(value) for key, value in row.items()
-                       if key not in ("event", "loss") and not key.endswith("_cause")}
+                       if key not in ("event", "loss") and not key.endswith(("_cause", "_by_source"))}
             told = {"optim/lr": numbers["lr"], "optim/grad_norm": numbers["grad_norm"],
                     "optim/skipped": numbers["skipped"], "perf/tokens_per_s": numbers["tok_s"],
                     "perf/step_s": numbers["step_s"], "data/tokens": numbers["tokens"],
@@ -57,6 +65,7 @@ def as_told(run):
                 if key in numbers}
             told |= {f"stall/{key[6:-2]}_pct": 100 * value / numbers["step_s"] for key, value in numbers.items()
                      if key.startswith("stall_") and key.endswith("_s")}
+            told |= parts_of_loss(row, "train", "")
         for tag, value in told.items():
             found.setdefault(tag, []).append((row["step"], numpy.float32(value)))
     return found
@@ -80,6 +89,21 @@ def every_value_is_read_back(chosen):
         (place.folder / "nvme").mkdir(exist_ok=True)
         place.train(f"run{ranks}", ranks, *SETTINGS, *settings)
         say("{} curves of {} steps on {} ranks".format(*expect_same("whole", place.folder / f"run{ranks}"), ranks))
+
+
+def pairs_and_blends_have_their_curves(chosen):
+    place = PairFolder(chosen, "pairs")
+    place.train("run", place.oracle["objectives"]["dpo"], "logging.tensorboard=true", "train.steps=4", "train.micro_batch=1",
+                "data.validation=[{format: chat, path: pairs.samples}]", "validate={every: 2 steps, batches: 2}")
+    counts = expect_same("pairs", place.folder / "run")
+    rewards = [tag for tag in curves(place.folder / "run" / "tensorboard") if tag.startswith("reward/")]
+    expect(len(rewards) == 8, f"not four rewards each of training and validation: {rewards}")
+    place = Place(chosen, "blend", "llama")
+    (place.folder / "other.txt").write_text("a rose is a rose is a rose. " * 300)
+    place.train("run", 1, *SETTINGS, "train.steps=6", "data.train=[{format: text, path: text.txt}, {format: text, path: other.txt}]")
+    expect_same("blend", place.folder / "run")
+    expect("loss/train/other" in curves(place.folder / "run" / "tensorboard"), "a curve of each source")
+    say("{} curves of {} steps on pairs of answers".format(*counts))
 
 
 def killed_and_resumed(chosen):
@@ -112,5 +136,5 @@ def a_run_that_begins_afresh_has_a_folder_of_its_own(chosen):
 
 
 if __name__ == "__main__":
-    trainings.run_script(__doc__, every_value_is_read_back, killed_and_resumed,
-                         a_run_that_begins_afresh_has_a_folder_of_its_own)
+    trainings.run_script(__doc__, every_value_is_read_back, pairs_and_blends_have_their_curves,
+                         killed_and_resumed, a_run_that_begins_afresh_has_a_folder_of_its_own)

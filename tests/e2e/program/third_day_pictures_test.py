@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pictures of runs: SVGs of six kinds of runs in Chromium have no text over another; axes, parts, marks, numbers, docs.
+"""Pictures of runs: SVGs of nine kinds of runs in Chromium have no text over another; axes, parts, marks, numbers, docs.
 
   third_day_pictures_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 
@@ -23,6 +23,7 @@ import xml.etree.ElementTree
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import svg_boxes
 import trainings
+from pair_folder import PairFolder
 from svg_boxes import BROWSER
 from trainings import PATIENCE_S, Place, expect, say
 
@@ -83,7 +84,8 @@ class Metrics:
 
 
 def made_up_runs(folder):
-    """The folders of six runs: 1 to 8 lanes, 3 to 4,000 steps, resumes, spikes, roll-backs, a crash, strange names."""
+    """The folders of nine runs: 1 to 8 lanes, 3 to 4,000 steps, resumes, spikes, roll-backs, a crash, strange names, pairs,
+    and sources whose weights change."""
     short = Metrics(folder / "short", ["collective"])
     short.start(3)
     short.steps(1, 3)
@@ -124,10 +126,40 @@ def made_up_runs(folder):
     bad.rows[-1] |= {"loss": None, "loss_nonfinite": True}
     bad.end(20, 5, "the loss is not finite")
 
+    pairs = Metrics(folder / "pairs", ["collective"])
+    pairs.start(300)
+    pairs.rows[-1] |= {"objective": "dpo"}
+    for step in range(1, 301):
+        share = step / 300
+        pairs.step(step, loss=0.7 - 0.4 * share, loss_pairs=8, reward_chosen=share, reward_rejected=-2 * share,
+                   reward_margin=3 * share, reward_accuracy=0.5 + 0.5 * share)
+    pairs.add("validate", step=300, tokens=1, loss=0.4, loss_pairs=8, reward_chosen=0.5, reward_rejected=-0.5,
+              reward_margin=1.0, reward_accuracy=0.75, validate_s=1)
+    pairs.end(300)
+
+    # Twelve sources with long names; the weights change at steps 100, 104 and 200.
+    blend = Metrics(folder / "blend", ["data"])
+    blend.start(300)
+    sources = [f"source {i} with a long name & <b>" for i in range(12)]
+    for step in range(1, 301):
+        weights = [1 + i * ((step > 100) + (step > 104) - 2 * (step > 200)) for i in range(12)]
+        blend.step(step, loss_by_source={name: 3 + i / 10 for i, name in enumerate(sources)},
+                   share_by_source={name: weight / sum(weights) for name, weight in zip(sources, weights)})
+    blend.end(300)
+
+    # Two sources; labels of all changes have room.
+    two = Metrics(folder / "two", ["data"])
+    two.start(300)
+    for step in range(1, 301):
+        books = 0.75 if step <= 100 else 0.25
+        two.step(step, loss_by_source={"books": 3 - step / 300, "code": 2.5 - step / 200},
+                 share_by_source={"books": books, "code": 1 - books})
+    two.end(300)
+
     early = Metrics(folder / "early", ["nvme_read", "host_optimizer"])
     early.start(1500)
     early.steps(1, 1500)
-    runs = [short, lanes, restarts, spikes, bad, early]
+    runs = [short, lanes, restarts, spikes, bad, early, pairs, blend, two]
     for run in runs:
         run.write()
     return [run.path.parent for run in runs]
@@ -216,7 +248,7 @@ def no_text_over_another(chosen):
 
 def panels_and_marks(chosen):
     place = Place(chosen, "marks")
-    _, _, restarts, spikes, bad, _ = made_up_runs(place.folder)
+    _, _, restarts, spikes, bad, *_ = made_up_runs(place.folder)
     first = picture(place, "restarts", restarts)
     for title in ("loss", "learning rate", "gradient norm", "tokens per second", "model FLOPs", "waiting"):
         expect(any(one.startswith(title) for one in titles(first)), f"no panel of {title}: {titles(first)}")
@@ -249,7 +281,7 @@ def panels_and_marks(chosen):
 
 def axes_and_parts(chosen):
     place = Place(chosen, "axes")
-    short, lanes, restarts, spikes, _, _ = made_up_runs(place.folder)
+    short, lanes, restarts, spikes, *_ = made_up_runs(place.folder)
     by_steps, by_tokens = picture(place, "steps", restarts), picture(place, "tokens", restarts, "--axis", "tokens")
     by_time = picture(place, "time", restarts, "--axis", "time")
     expect(["step" in texts(by_steps), "tokens" in texts(by_tokens), "minutes in training" in texts(by_time)] == [True] * 3,
@@ -309,6 +341,12 @@ def pictures_of_the_docs(chosen):
         # Another processor may round differently.
         is_same = words == old_words and all(abs(a - b) < 0.15 for a, b in zip(numbers, old_numbers))
         expect(is_same, f"{old} is not what the program draws: cp {place.folder / old.name} {old}")
+    # Those of trained runs, by scripts/training_pictures.py.
+    trained = {name: (kept / f"{name}.svg").read_text() for name in ("preference", "blend")}
+    for (name, svg), found in zip(trained.items(), svg_boxes.measure(place.folder, trained.values())):
+        expect(len(svg) < 120_000 and not svg_boxes.overlaps(found), f"{name}: {len(svg)} bytes, {svg_boxes.overlaps(found)}")
+    expect({"chosen", "rejected", "margin"} <= set(texts(trained["preference"])) and "nats" not in trained["preference"]
+           and "weight change" in texts(trained["blend"]), "rewards and a change of weights in the pictures of docs/")
     say("pictures of docs/ are what the program draws")
 
 
@@ -326,8 +364,57 @@ def a_real_run(chosen):
     say("a run that was trained")
 
 
+def pairs_and_blends(chosen):
+    """Rewards, losses by source and changes of weights of trained runs, in each form; losses of pairs have an axis of their own."""
+    place = PairFolder(chosen, "pairs_and_blends")
+    place.train("pairs", place.oracle["objectives"]["dpo"], "train.steps=6", "train.micro_batch=1",
+                "data.validation=[{format: chat, path: pairs.samples}]", "validate={every: 3 steps, batches: 2}")
+    tiny = Place(chosen, "blended", "llama")
+    (tiny.folder / "other.txt").write_text("a rose is a rose is a rose. " * 300)
+    tiny.train("blend", 1, "train.steps=12", "data.train=[{format: text, path: text.txt, weight: [[0, 3], [8, 1]]}, "
+               "{format: text, path: other.txt, weight: [[0, 1], [8, 3]]}]")
+    runs = [place.folder / "pairs", tiny.folder / "blend"]
+    rows = {run: [row for row in trainings.events(run) if row["event"] == "step"] for run in runs}
+    expect([next(row for row in trainings.events(run) if row["event"] == "start")["objective"] for run in runs]
+           == ["dpo", "next_token"], "objectives of the starts")
+
+    one, two, both = picture(place, "one", runs[0]), picture(place, "two", runs[1]), picture(place, "both", *runs)
+    expect(titles(one)[:3] == ["DPO loss per pair", "rewards: beta x log-ratio to the reference", "reward accuracy, % of pairs"]
+           and {"chosen", "rejected", "margin"} <= set(texts(one)) and "nats" not in one, texts(one))
+    expect(titles(two)[:2] == ["loss, nats per token", "loss by source, nats per token"]
+           and {"text", "other", "weight change", "other 75 %, text 25 %"} <= set(texts(two)), texts(two))
+    expect([len(line) for line in lines(two)[:3]] == [12, 12, 12], "a line for each source")
+    expect(titles(both)[:2] == ["DPO loss per pair", "loss, nats per token"], titles(both))
+    expect([len(line) for line in lines(both)[:2]] == [6, 12], "each loss has a panel of its own")
+    for name, found in zip(("one", "two", "both"), svg_boxes.measure(place.folder, [one, two, both])):
+        expect(not svg_boxes.overlaps(found), f"{name}: {svg_boxes.overlaps(found)}")
+
+    cells = list(csv.DictReader(io.StringIO(ziggurat(place, "plot", runs[0], "--csv", "-"))))
+    for cell, row in zip(cells, rows[runs[0]], strict=True):
+        for key in ("reward_chosen", "reward_rejected", "reward_margin"):
+            expect(float(cell[key]) == float(row[key]), f"{key} of step {row['step']}: {cell[key]} instead of {row[key]}")
+    expect(cells[2]["validation_reward_margin"] and not cells[1]["validation_reward_margin"], f"validations: {cells}")
+    cells = list(csv.DictReader(io.StringIO(ziggurat(place, "plot", runs[1], "--csv", "-"))))
+    expect([int(cell["step"]) for cell in cells if cell["weight_changes"] == "1"] == [8], f"the change: {cells}")
+    expect(all(float(cell["loss other"]) == float(row["loss_by_source"]["other"])
+               for cell, row in zip(cells, rows[runs[1]], strict=True)), "losses of a source")
+
+    for run, wanted in ((runs[0], ("per pair", "margin", "accuracy")), (runs[1], ("nats per token", "weight change", "other 75 %"))):
+        drawn = ziggurat(place, "plot", run, "--terminal")
+        ziggurat(place, "report", run, "--out", "page.html")
+        shown = ziggurat(place, "top", run, "--once")
+        for form, text in (("terminal", drawn), ("report", (place.folder / "page.html").read_text()), ("top", shown)):
+            # A screen of 24 rows has the numbers instead of the curves.
+            missing = [word for word in wanted if word not in text and (form != "top" or word not in ("nats per token", "other 75 %"))]
+            expect(not missing, f"{form} of {run.name} has no {missing}\n{text}")
+            expect(run is not runs[0] or "nats" not in text, f"{form} of {run.name} has nats\n{text}")
+    expect(re.search(r"last loss +\S+ per pair +\S+\n", ziggurat(place, "plot", *runs, "--table")), "the unit in the table")
+    say("rewards, sources and changes of weights of trained runs in each form")
+
+
 if __name__ == "__main__":
     if not shutil.which(BROWSER):
         print(f"skipped: there is no {BROWSER} (scripts/setup.sh --tests)")
         sys.exit(SKIPPED)
-    trainings.run_script(__doc__, no_text_over_another, panels_and_marks, axes_and_parts, pictures_of_the_docs, a_real_run)
+    trainings.run_script(__doc__, no_text_over_another, panels_and_marks, axes_and_parts, pictures_of_the_docs, a_real_run,
+                         pairs_and_blends)

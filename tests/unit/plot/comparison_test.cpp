@@ -36,6 +36,19 @@ TEST(Comparison, PutsRunsBesideEachOther) {
               "  optimizer.lr   1.0e-3            3.0e-3\n");
 }
 
+TEST(Comparison, HasTheUnitAndTheRewardsOfPairs) {
+    const auto text = comparison_text({test::usual_history(4, "runs/a"), test::preference_history(4)}, {}, 0);
+
+    EXPECT_NE(text.find("\nbest validation       -                       0.5000 per pair at 4\n"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("\nlast loss             1.5438                  0.3466 per pair\n"
+                        "last reward margin    -                       2\n"
+                        "last reward accuracy  -                       100.0 %\n"),
+              std::string::npos)
+        << text;
+}
+
 TEST(Comparison, FitsIntoTheTerminal) {
     const auto text = comparison_text(two_runs(), {}, 40);
 

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
+
+#include "tests/unit/plot/figures.hpp"
 
 namespace ziggurat::plot {
 namespace {
@@ -97,6 +100,34 @@ TEST(Csv, PutsRunsBesideEachOtherByStep) {
     EXPECT_EQ(lines[3], "3,300,1700000002.000,0.000,,,0,0,,250.5,75" + marks +
                             ",300,1700000000.000,0.000,1.1,,0,0,,250.5,75" + marks);
     EXPECT_EQ(lines[5], "5" + none + ",500,1700000002.000,0.000,,,0,0,,250.5,75" + marks);
+}
+
+TEST(Csv, HasRewardsAndChangesOfWeights) {
+    const auto pairs = lines_of(csv({test::preference_history(4)}));
+    EXPECT_NE(pairs[0].find(
+                  ",reward_chosen,reward_rejected,reward_margin,reward_accuracy_percent,validation_reward_"
+                  "chosen,validation_reward_rejected,validation_reward_margin,validation_reward_accuracy_"
+                  "percent,resumes,roll_backs,spikes,crashes"),
+              std::string::npos)
+        << pairs[0];
+    EXPECT_TRUE(pairs[2].ends_with(",0.25,-0.75,1,75,,,,,0,0,0,0")) << pairs[2];
+    EXPECT_TRUE(pairs[4].ends_with(",0.5,-1.5,2,100,0.25,-0.75,1,75,0,0,0,0")) << pairs[4];
+
+    const auto blend = lines_of(csv({test::blend_history(4)}));
+    EXPECT_TRUE(blend[0].ends_with(
+        ",loss books,loss code,validation_loss code,validation_loss mail,resumes,roll_backs,"
+        "spikes,crashes,weight_changes"))
+        << blend[0];
+    EXPECT_TRUE(blend[2].ends_with(",,,,0,0,0,0,1")) << "code has no loss in this step: " << blend[2];
+    EXPECT_TRUE(blend[4].ends_with(",1.25,2.25,0,0,0,0,0")) << blend[4];
+
+    // The two runs have columns of their own.
+    const auto both = lines_of(csv({test::preference_history(4, "p"), test::blend_history(4, "b")}));
+    for (const auto& line : both) {
+        EXPECT_EQ(std::ranges::count(line, ','), std::ranges::count(both[0], ',')) << line;
+    }
+    EXPECT_EQ(both[0].find("reward_margin b"), std::string::npos) << both[0];
+    EXPECT_EQ(both[0].find("weight_changes p"), std::string::npos) << both[0];
 }
 
 TEST(Csv, QuotesNamesOfRuns) {

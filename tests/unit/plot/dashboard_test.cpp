@@ -69,6 +69,27 @@ TEST(Dashboard, FitsAnyTerminal) {
     EXPECT_EQ(dashboard(history, {.rows = 24}).find("loss, nats per token"), std::string::npos) << "no room";
 }
 
+TEST(Dashboard, HasRewardsAndSourcesWithTheirCurves) {
+    const auto pairs = test::preference_history(100);
+    const auto text = dashboard(pairs, {.rows = 80});
+    for (const auto* words : {"\nloss    0.3466 per pair, lr ",
+                              "\nrewards margin 2, accuracy 100.0 %, chosen 0.5, rejected -1.5\n"
+                              "        validation 0.5000 at step 100, margin 1, accuracy 75.0 %\n",
+                              "DPO loss per pair", "rewards: beta", "reward accuracy, % of pairs"}) {
+        EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+    }
+    EXPECT_EQ(text.find("nats"), std::string::npos) << text;
+    const auto lower = dashboard(pairs, {.rows = 32});
+    EXPECT_NE(lower.find("DPO loss per pair"), std::string::npos) << lower;
+    EXPECT_EQ(lower.find("reward accuracy"), std::string::npos) << "no room for all";
+
+    const auto blend = dashboard(test::blend_history(100), {.rows = 60});
+    for (const auto* words : {"sources books 2.0438, code 1.0438", "1 weight change",
+                              "loss by source, nats per token", "step 50: books 20 %, code 80 %"}) {
+        EXPECT_NE(blend.find(words), std::string::npos) << words << "\n" << blend;
+    }
+}
+
 TEST(Dashboard, TellsHowARunHasEnded) {
     auto history = running_history();
     history.end = End{.time = 1001, .exit_code = 75, .reason = "SIGUSR1"};

@@ -27,4 +27,36 @@ inline History usual_history(std::int64_t steps, const std::string& folder = "ru
     return history;
 }
 
+/// Returns a run on pairs of answers: the margin grows from 0 to 2, and the accuracy from 50 to 100 %.
+inline History preference_history(std::int64_t steps,
+                                  const std::string& folder = "runs/dpo",
+                                  LossKind kind = LossKind::dpo) {
+    auto history = usual_history(steps, folder);
+    history.loss_kind = kind;
+    for (auto& step : history.steps) {
+        const double share = static_cast<double>(step.step) / static_cast<double>(steps);
+        step.loss = std::log(2) * (1 - 0.5 * share);
+        step.rewards =
+            Rewards{.chosen = 0.5 * share, .rejected = -1.5 * share, .accuracy = 0.5 + 0.5 * share};
+    }
+    history.validations = {{.step = steps, .loss = 0.5, .rewards = Rewards{0.25, -0.75, 0.75}}};
+    return history;
+}
+
+/// Returns a run of two sources, books and code, whose weights change after half of the steps.
+inline History blend_history(std::int64_t steps, const std::string& folder = "runs/blend") {
+    auto history = usual_history(steps, folder);
+    history.train_sources = {"books", "code"};
+    history.validation_sources = {"code", "mail"};
+    for (auto& step : history.steps) {
+        step.loss_by_source = {*step.loss + 0.5, step.step == 2 ? std::nan("") : *step.loss - 0.5};
+    }
+    history.validations = {{.step = steps, .loss = 1.75, .loss_by_source = {1.25, 2.25}}};
+    history.marks = {{MarkKind::weights,
+                      steps / 2,
+                      "weights change: books 70 to 20 %, code 30 to 80 %",
+                      {{"books", 0.2}, {"code", 0.8}}}};
+    return history;
+}
+
 }  // namespace ziggurat::plot::test

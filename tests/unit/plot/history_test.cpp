@@ -172,6 +172,81 @@ TEST(History, TellsOfMemorySavesAndEvents) {
                                                "ends with 3: no memory"}));
 }
 
+TEST(History, HasTheObjectiveAndTheRewardsOfPairs) {
+    const test::ScratchFolder folder;
+    write(folder.file("metrics.jsonl"),
+          R"({"event":"start","objective":"ipo"}
+{"event":"step","step":1,"loss":2,"loss_pairs":8,"reward_chosen":0.5,"reward_rejected":-0.25,"reward_margin":0.75,"reward_accuracy":0.625}
+{"event":"step","step":2,"loss":2,"reward_chosen":null,"reward_rejected":-0.25,"reward_accuracy":0.625}
+{"event":"validate","step":2,"loss":1,"reward_chosen":1,"reward_rejected":2,"reward_margin":-1,"reward_accuracy":0}
+)");
+    auto history = read_history(folder.path());
+
+    EXPECT_EQ(history.loss_kind, LossKind::ipo);
+    ASSERT_TRUE(history.steps[0].rewards.has_value());
+    EXPECT_EQ(history.steps[0].rewards->margin(), 0.75);
+    EXPECT_EQ(history.steps[0].rewards->accuracy, 0.625);
+    EXPECT_FALSE(history.steps[1].rewards.has_value()) << "it is not finite";
+    EXPECT_EQ(history.validations[0].rewards->margin(), -1);
+    EXPECT_TRUE(history.has_rewards());
+
+    // Metrics of older programs do not name the objective.
+    write(folder.file("metrics.jsonl"),
+          R"({"event":"step","step":1,"loss":2,"reward_chosen":0.5,"reward_rejected":0,"reward_accuracy":1}
+)");
+    history = read_history(folder.path());
+    EXPECT_EQ(history.loss_kind, LossKind::pairs);
+    EXPECT_EQ(loss_unit(history.loss_kind), "per pair");
+}
+
+TEST(History, MarksChangesOfWeightsOnce) {
+    const test::ScratchFolder folder;
+    const auto step = [](int number, const char* shares) {
+        return R"({"event":"step","step":)" + std::to_string(number) + R"(,"loss":1,"share_by_source":{)" +
+               shares + "}}\n";
+    };
+    const char *first = R"("a":0.7,"b":0.3)", *second = R"("a":0.2,"b":0.8)",
+               *third = R"("a":0.2,"b":0.3,"c":0.5)";
+    const auto begin = step(1, first) + step(2, R"("b":0.30000000000000004,"a":0.7)") + step(3, second);
+    write(folder.file("metrics.jsonl"), begin + step(4, second));
+    auto history = read_history(folder.path());
+    ASSERT_EQ(history.marks.size(), 1U);
+    EXPECT_EQ(history.marks[0].kind, MarkKind::weights);
+    EXPECT_EQ(history.marks[0].step, 2) << "as in the deck: after two steps";
+    EXPECT_EQ(history.marks[0].text, "weights change: a 70 to 20 %, b 30 to 80 %");
+    EXPECT_EQ(history.marks[0].shares, (std::vector<SourceShare>{{"a", 0.2}, {"b", 0.8}}));
+    EXPECT_EQ(history.events.back().text, history.marks[0].text);
+
+    const auto steps_of_weights = [&] {
+        std::vector<std::int64_t> steps;
+        for (const auto& mark : history.marks) {
+            if (mark.kind == MarkKind::weights) {
+                steps.push_back(mark.step);
+            }
+        }
+        return steps;
+    };
+    // A job repeats the change; then a job with another deck trains from step 3 on.
+    const std::string resume = R"({"event":"resume","step":)";
+    write(folder.file("metrics.jsonl"), begin + resume + "1}\n" + step(2, first) + step(3, second) + resume +
+                                            "3}\n" + step(4, third) + step(5, third));
+    history = read_history(folder.path());
+    EXPECT_EQ(steps_of_weights(), (std::vector<std::int64_t>{2, 3}));
+    // A job without the change: it was forgotten.
+    write(folder.file("metrics.jsonl"), begin + resume + "2}\n" + step(3, first));
+    history = read_history(folder.path());
+    EXPECT_TRUE(steps_of_weights().empty());
+    // Old metrics have losses by source without shares; a run of one source has neither.
+    write(folder.file("metrics.jsonl"),
+          R"({"event":"step","step":1,"loss":1,"loss_by_source":{"a":1,"b":1}}
+)" + step(2, first));
+    history = read_history(folder.path());
+    EXPECT_TRUE(steps_of_weights().empty());
+    write(folder.file("metrics.jsonl"), "{\"event\":\"step\",\"step\":1,\"loss\":1}\n" + step(2, first));
+    history = read_history(folder.path());
+    EXPECT_EQ(steps_of_weights(), (std::vector<std::int64_t>{1}));
+}
+
 TEST(HistoryReader, ReadsWhatHasCome) {
     const test::ScratchFolder folder;
     const auto path = folder.file("metrics.jsonl");

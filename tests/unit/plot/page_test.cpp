@@ -66,6 +66,24 @@ TEST(Page, LaysRunsOverEachOther) {
     EXPECT_EQ(count(html, "<polyline"), 2U * 5) << "loss, speed, waits and two tiers of each";
 }
 
+TEST(Page, HasRewardsAndSourcesWithTheirUnits) {
+    const auto pairs = page({test::preference_history(100)});
+    for (const auto* words :
+         {"DPO loss per pair", ">0.3466 per pair<", ">0.5000 per pair at 100<", ">reward margin<", ">2<",
+          ">reward accuracy<", ">100.0 %<", ">chosen<", ">rejected<"}) {
+        EXPECT_NE(pairs.find(words), std::string::npos) << words;
+    }
+    EXPECT_EQ(pairs.find("nats"), std::string::npos);
+
+    const auto blend = page({test::blend_history(100)});
+    for (const auto* words :
+         {"<h2>Losses by source, nats per token</h2>", "loss by source, nats per token</text>",
+          ">1 weight change<", ">books 20 %, code 80 %<"}) {
+        EXPECT_NE(blend.find(words), std::string::npos) << words;
+    }
+    EXPECT_EQ(blend.find("reward"), std::string::npos);
+}
+
 TEST(Page, LoadsNothingAndRunsNothing) {
     auto history = saved_history();
     history.name = "<script>alert(1)</script>";

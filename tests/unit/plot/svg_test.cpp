@@ -66,7 +66,10 @@ TEST(Svg, IsWellFormedWhateverRunsAreCalled) {
     first.validations = {{60, 2.5}};
     first.steps[70].loss = std::nullopt;
     first.steps[70].is_loss_finite = false;
-    for (const auto& runs : {std::vector{first}, std::vector{first, test::usual_history(80, "runs/b")}}) {
+    auto blend = test::blend_history(90);
+    blend.train_sources[0] = "<b>&\"";
+    for (const auto& runs : {std::vector{first}, std::vector{first, test::usual_history(80, "runs/b")},
+                             std::vector{blend}, std::vector{blend, test::preference_history(30)}}) {
         const auto xml = svg(make_figure(runs, {.max_points = points_across_svg}));
         EXPECT_EQ(problem_of(xml), "");
         EXPECT_EQ(xml.find("<script"), std::string::npos);
@@ -128,7 +131,7 @@ TEST(Svg, OfOneRunStacksWhatWasWaitedFor) {
     }
     const auto figure = make_figure({history}, {.max_points = points_across_svg});
     const auto& panel = figure.panels.back();
-    ASSERT_EQ(panel.labels, (std::vector<std::string>{"collective", "nvme_read"}));
+    ASSERT_EQ(panel.labels, (std::vector<Label>{{1, "collective"}, {5, "nvme_read"}}));
     EXPECT_NEAR(panel.lines[0].curve[0].mean, 5, 1e-4);
     EXPECT_NEAR(panel.lines[1].curve[0].mean, 25, 1e-4);
     const auto xml = svg(figure);

@@ -63,10 +63,46 @@ TEST(TerminalText, ALaneThatIsHardlyWaitedForHidesNoOther) {
 }
 
 TEST(TerminalText, IsAsciiWhereThatIsAllThereIs) {
-    auto run = some_runs().back();
     const TerminalStyle style{80, false, false};
+    for (const auto& run : {some_runs().back(), test::preference_history(50), test::blend_history(50)}) {
+        const auto text = terminal_text(make_figure({run}, {.max_points = points_across(style)}), style);
+        EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c == '\n' || (c >= 32 && c < 127); }))
+            << text;
+    }
+}
+
+TEST(TerminalText, NamesSourcesRewardsAndChangesOfWeights) {
+    const TerminalStyle style{80, false, false};
+    const auto draw = [&](const std::vector<History>& runs) {
+        return terminal_text(make_figure(runs, {.max_points = points_across(style)}), style);
+    };
+    const auto blend = draw({test::blend_history(100)});
+    for (const auto* words : {"w weight change", "\n  w step 50: books 20 %, code 80 %\n",
+                              "loss by source, nats per token", "\n  * books  + code  x mail\n"}) {
+        EXPECT_NE(blend.find(words), std::string::npos) << words << "\n" << blend;
+    }
+    const auto pairs = draw({test::preference_history(100)});
+    EXPECT_NE(pairs.find("\n  * chosen  + rejected  x margin\n"), std::string::npos) << pairs;
+    EXPECT_EQ(pairs.find("nats"), std::string::npos) << pairs;
+
+    // Each run keeps its mark, also in a panel that it has for itself.
+    const auto both = draw({test::usual_history(100, "runs/a"), test::preference_history(100)});
+    const auto panel = both.substr(both.find("DPO loss per pair"));
+    const auto drawn = panel.substr(panel.find('|'), 6 * 80);
+    EXPECT_GT(std::ranges::count(drawn, Canvas::mark_of(1)), 40) << both;
+    EXPECT_EQ(std::ranges::count(drawn, Canvas::mark_of(0)), 0) << both;
+}
+
+TEST(TerminalText, ListsTheLatestChangesOfWeights) {
+    auto run = test::blend_history(100);
+    for (int i = 0; i < 5; ++i) {
+        run.marks.push_back({MarkKind::weights, 60 + i, "", {{"books", 0.125 * i}, {"code", 1 - 0.125 * i}}});
+    }
+    const TerminalStyle style{80, true, true};
     const auto text = terminal_text(make_figure({run}, {.max_points = points_across(style)}), style);
-    EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c == '\n' || (c >= 32 && c < 127); })) << text;
+    EXPECT_NE(text.find("  2 earlier changes are only in the curves\n"), std::string::npos) << text;
+    EXPECT_NE(text.find(" step 64: books 50 %, code 50 %\n"), std::string::npos) << text;
+    EXPECT_EQ(text.find(" step 60:"), std::string::npos) << text;
 }
 
 TEST(TerminalText, DrawsAFallingLossFromTheUpperLeftToTheLowerRight) {

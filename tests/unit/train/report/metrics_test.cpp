@@ -200,7 +200,9 @@ TEST(Metrics, TellsTheUtilisationAgainstThePeak) {
 TEST(Metrics, HasThePlannedStepAndTheShareOfItsBound) {
     const test::ScratchFolder folder;
     Metrics metrics{folder.file("metrics.jsonl"), nullptr};
-    metrics.start({.ranks = 4, .planned = {.seconds = 0.5, .bound_seconds = 0.25, .skip_reason = {}}});
+    metrics.start({.ranks = 4,
+                   .objective = "dpo",
+                   .planned = {.seconds = 0.5, .bound_seconds = 0.25, .skip_reason = {}}});
     StepReport report = some_report();
     metrics.step(report);
     report.plan_bound_share = 0.4;
@@ -210,6 +212,7 @@ TEST(Metrics, HasThePlannedStepAndTheShareOfItsBound) {
 
     const auto lines = lines_of(folder.file("metrics.jsonl"));
     EXPECT_EQ(lines[0].at("plan_step_s"), 0.5);
+    EXPECT_EQ(lines[0].at("objective"), "dpo");
     EXPECT_EQ(lines[0].at("plan_bound_s"), 0.25);
     EXPECT_FALSE(lines[1].contains("plan_bound_share"));
     EXPECT_EQ(lines[2].at("plan_bound_share"), 0.4);

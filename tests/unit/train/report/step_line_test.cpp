@@ -254,6 +254,9 @@ TEST(StepLine, HasTheMeanMarginAndAccuracyOfPairs) {
     auto facts = facts_of(500);
     facts.reports_rewards = true;
     StepLine lines{facts};
+    const std::string heading{lines.heading(120).value().shown.plain()};
+    EXPECT_NE(heading.find("|  loss / pair | "), std::string::npos) << heading;
+    EXPECT_EQ(heading.find("nats"), std::string::npos) << heading;
     auto report = report_of(1);
     report.rewards = RewardMeans{.chosen = 1, .rejected = 0.5, .accuracy = 0.5};
     lines.add(report);

@@ -1,4 +1,4 @@
-#include "plot/panel_maker.hpp"
+#include "plot/panels/panel_maker.hpp"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,6 @@
 
 namespace ziggurat::plot {
 namespace {
-
-/// Maximum marks of non-finite values per run: more would not be distinguishable.
-constexpr std::size_t max_alarms = 40;
 
 /// Minimum share of the highest point of a stack: lanes below it would not be visible.
 constexpr double min_share_of_stack = 0.005;
@@ -75,21 +72,8 @@ ByteUnit unit_of(const std::vector<History>& histories, std::size_t tier) {
 
 }  // namespace
 
-Panel PanelMaker::loss() const {
-    Panel panel = of_runs("loss, nats per token", 2, loss_value(), style_.smooth);
-    for (std::size_t run = 0; run < histories_.size(); ++run) {
-        for (const auto& validation : histories_[run].validations) {
-            panel.dots.push_back({run, x_.at(histories_[run], validation.step), validation.loss});
-        }
-        std::size_t count = 0;
-        for (const auto& step : histories_[run].steps) {
-            if (!step.is_loss_finite && count++ < max_alarms) {
-                panel.alarms.push_back({run, x_.of(step), 0});
-            }
-        }
-    }
-    fit(panel);
-    return panel;
+std::string PanelMaker::title(std::string text) const {
+    return with_smoothing(std::move(text), style_.smooth);
 }
 
 Panel PanelMaker::lr() const {
@@ -162,20 +146,17 @@ Panel PanelMaker::stacked_stalls(const History& history) const {
         for (std::size_t i = 0; !panel.lines.empty() && i < curve.size(); ++i) {
             curve[i].mean += panel.lines.back().curve[i].mean;
         }
-        panel.labels.emplace_back(lanes[lane]);
+        panel.labels.push_back({lane, std::string{lanes[lane]}});
         panel.lines.push_back({lane, std::move(curve)});
     }
     return panel;
 }
 
-/// Sets the axis of `panel` around its values; with --log a logarithmic one if all are positive.
-///
-/// A few points far above all others do not stretch a linear axis: they are marked at its upper edge.
-void PanelMaker::fit(Panel& panel) const {
+void PanelMaker::fit(Panel& panel, bool may_be_log) const {
     const auto whole = range_of(panel);
     if (whole.is_empty()) {
         panel.y = FigureAxis{};
-    } else if (style_.is_log && whole.low > 0) {
+    } else if (may_be_log && style_.is_log && whole.low > 0) {
         panel.y = log_axis_around(whole.low, whole.high);
     } else {
         const auto range = range_without_peaks(panel);

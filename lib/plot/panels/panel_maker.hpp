@@ -1,7 +1,9 @@
 /// Maker of the panels of a figure: curves of each run, with axes that fit them.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plot/figure.hpp"
@@ -18,7 +20,6 @@ class PanelMaker {
     PanelMaker(const std::vector<History>& histories, const FigureStyle& style, const XScale& x)
         : histories_{histories}, style_{style}, x_{x} {}
 
-    Panel loss() const;
     /// Learning rate. It is not smoothed, because a schedule has no noise.
     Panel lr() const;
     Panel grad_norm() const;
@@ -29,12 +30,30 @@ class PanelMaker {
     Panel stalls() const;
     Panel memory(MemoryTier tier) const;
 
+    /// Makes one line per run that has such a value, without an axis.
+    Panel of_runs(std::string title, double height, const ValueOf& value) const {
+        return of_runs(std::move(title), height, value, style_.smooth);
+    }
+    /// Returns a curve of one run.
+    Curve curve(const History& history, const ValueOf& value) const {
+        return make_curve(history, curve_style(style_.smooth), value);
+    }
+    /// Returns the title with the number of smoothed steps.
+    std::string title(std::string text) const;
+    /// Sets the axis of `panel` around its values.
+    ///
+    /// A few points far above all others do not stretch a linear axis: they are marked at its upper edge.
+    ///
+    /// \param may_be_log  with FigureStyle::is_log, the axis is logarithmic if all values are positive
+    void fit(Panel& panel, bool may_be_log = true) const;
+
+    const std::vector<History>& histories() const { return histories_; }
+    const XScale& x() const { return x_; }
+
   private:
     CurveStyle curve_style(std::int64_t smooth) const { return {style_.max_points, x_, smooth}; }
-    /// Makes one line per run that has such a value.
     Panel of_runs(std::string title, double height, const ValueOf& value, std::int64_t smooth) const;
     Panel stacked_stalls(const History& history) const;
-    void fit(Panel& panel) const;
 
     const std::vector<History>& histories_;
     const FigureStyle& style_;
