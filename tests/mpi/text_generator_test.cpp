@@ -21,6 +21,10 @@
 namespace ziggurat::train {
 namespace {
 
+spec::RunSpec run_of(const std::string& family, int ranks) {
+    return test::tiny_run(family, ranks, 2, 2);
+}
+
 TEST(TextGenerator, ReadsTheSecondHalfOfALongTextAgain) {
     const comm::Context& world = test::world();
     auto run = run_of("llama", world.size());
