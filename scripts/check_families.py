@@ -33,6 +33,8 @@ def without_comments(text):
 
 # Values of tokenizer_class in tokenizer_config.json: kinds of tokenizers, which models of any family may have.
 TOKENIZER_CLASS = re.compile(r'"[A-Z]\w*Tokenizer(?:Fast)?"')
+# A program that trains models of any family; texts name it as the source of a value.
+PROGRAM = re.compile(r"\bLLaMA-Factory\b")
 
 
 def spelling_of(name):
@@ -58,7 +60,7 @@ def problems_of(root):
             if source.suffix not in (".cpp", ".hpp", ".cu", ".in") or path in own:
                 continue
             for number, line in enumerate(without_comments(source.read_text()).splitlines(), start=1):
-                if found := named.search(TOKENIZER_CLASS.sub('""', line)):
+                if found := named.search(PROGRAM.sub("", TOKENIZER_CLASS.sub('""', line))):
                     yield f"{source}:{number}: names the family '{found[0]}'; say it in its descriptor"
 
 
@@ -68,12 +70,14 @@ def self_test():
         "lib/layout/families/family_gpt2.cpp": 'const char* name = "gpt2";\n',
         "lib/layout/families/family_other_one.cpp": "",
         "lib/layout/families/family_forgotten.cpp": "",
+        "lib/layout/families/family_llama.cpp": "",
         "lib/layout/families/family_descriptor.hpp": "",
-        LIST: "gpt2_family(); other_one_family();\n{gpt2_family(), other_one_family()}\n",
+        LIST: "gpt2_family(); other_one_family(); llama_family();\n{gpt2_family(), other_one_family(), llama_family()}\n",
         "lib/model/a.cpp": '// as GPT-2 has it\nint is_gpt2 = 1; /* gpt2\n gpt2 */ auto s = "// gpt2";\n',
         "lib/model/b.hpp": "int OtherOne;\nint descriptor;\n",
         "app/c.cpp": 'auto text = R"(\nOther One)";\n',
-        "app/d.cpp": "/// gpt2\nint gpt;\n",
+        "app/d.cpp": '/// gpt2\nint gpt; auto program = "LLaMA-Factory";\n',
+        "app/f.cpp": 'auto kind = "LLaMA";\n',
         "app/e.cpp": 'auto kind = "Gpt2TokenizerFast";\nauto no = "Gpt2Tokenizers";\n',
     }
     expected = [
@@ -83,6 +87,7 @@ def self_test():
         "lib/model/b.hpp:1: names the family 'OtherOne'",
         "app/c.cpp:2: names the family 'Other One'",
         "app/e.cpp:2: names the family 'Gpt2'",
+        "app/f.cpp:1: names the family 'LLaMA'",
     ]
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():

@@ -9,7 +9,9 @@
 #include <string>
 
 #include "app/command_line/version.hpp"
+#include "app/model/job_deck.hpp"
 #include "app/model/model_options.hpp"
+#include "app/model/usual_values.hpp"
 #include "app/output/output_style.hpp"
 #include "app/start/tokenizers.hpp"
 #include "base/clock.hpp"
@@ -151,6 +153,43 @@ void expect_new(const std::string& folder) {
     }
 }
 
+/// Returns the deck that the import writes, without the comment at its beginning.
+JobDeck written_deck(const ImportOptions& options,
+                     const deck::HfConfig& config,
+                     const spec::Model& model,
+                     const std::string& tokenizer,
+                     const StopCheck& stop) {
+    const auto& folder = options.target;
+    if (options.job.empty()) {
+        const auto init = "{from: checkpoint, path: " + deck::write_text(folder) + "}";
+        return {.text = deck_text(folder, model_text(config, init), tokenizer,
+                                  std::min(model.max_seq, longest_sequence)),
+                .summary = ""};
+    }
+    return job_deck({.folder = folder,
+                     .name = deck::write_text(name_of_run(folder) + "-" + options.job),
+                     .model = [&](const std::string& init) { return model_text(config, init); },
+                     .tokenizer = tokenizer,
+                     .max_seq = model.max_seq},
+                    options.job, options.data, stop);
+}
+
+/// Returns the comment at the beginning of the deck.
+std::string deck_comment(const ImportOptions& options, const std::string& deck_path) {
+    const auto source = printable(options.source);
+    const auto path = printable(deck_path);
+    if (options.job.empty()) {
+        return fmt::format(
+            "# Continues the training of the model imported from {}.\n# Set data.train to your "
+            "tokens, then run\n#\n#   ziggurat train {}\n",
+            source, path);
+    }
+    return fmt::format(
+        "# Trains the model imported from {}: {}.\n# Usual values and their sources are below. Change them "
+        "as you need.\n#\n#   ziggurat check {}\n#   ziggurat train {}\n",
+        source, usual_values_of(options.job).trained, path, path);
+}
+
 }  // namespace
 
 int import_model(const ImportOptions& options) {
@@ -181,13 +220,14 @@ int import_model(const ImportOptions& options) {
     checkpoint::hf::HfWeights weights{options.source, published.run.model};
 
     const auto recorded = load(deck_text(folder, model_text(config, "random"), tokenizer.text, seq));
-    const auto written =
-        deck_text(folder, model_text(config, "{from: checkpoint, path: " + deck::write_text(folder) + "}"),
-                  tokenizer.text, seq);
+    const auto written = written_deck(options, config, model, tokenizer.text, check_stop);
     expect_new(folder);
     if (!tokenizer.reason.empty()) {
         const auto note = fmt::format("the deck has no tokenizer ({})", tokenizer.reason);
         std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
+    for (const auto& warning : written.warnings) {
+        std::fputs((message(Severity::warning, warning) + "\n").c_str(), stderr);
     }
     Progress progress{show_progress()};
     progress.begin("imports the model", "bytes");
@@ -198,14 +238,14 @@ int import_model(const ImportOptions& options) {
                                                    });
     checkpoint::hf::keep_companions(options.source, options.source, folder + "/ckpt");
     const auto deck_path = folder + "/deck.yaml";
-    storage::write_small_file(
-        deck_path, fmt::format("# Continues the training of the model imported from {}.\n# Set data.train to "
-                               "your tokens, then run\n#\n#   ziggurat train {}\n{}",
-                               printable(options.source), printable(deck_path), written));
+    storage::write_small_file(deck_path, deck_comment(options, deck_path) + written.text);
     progress.end();
     fmt::print("{}  {} tensors, {}; in {}\ndeck        {}\n", printable(made.path), made.tensors,
                format_bytes(made.bytes), format_duration(seconds_between(begin_ns, monotonic_ns())),
                printable(deck_path));
+    if (!written.summary.empty()) {
+        fmt::print("job         {}\n", written.summary);
+    }
     return 0;
 }
 

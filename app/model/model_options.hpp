@@ -12,6 +12,8 @@ namespace ziggurat::app {
 struct ImportOptions : Options {
     std::string source;    ///< folder of a model
     std::string target;    ///< folder of a run
+    std::string job;       ///< keyword of the job of the deck; empty: tokens of any kind
+    std::string data;      ///< records or tokens to train on; empty: not known yet
     bool dry_run = false;  ///< read config.json alone, and write nothing
 };
 

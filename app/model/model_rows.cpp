@@ -34,14 +34,25 @@ CommandRowOf<ImportOptions> import_row() {
                                        &ImportOptions::source),
                             positional("RUN_DIR", "a new folder, for the checkpoint and deck.yaml",
                                        &ImportOptions::target)},
-            .options = {flag("--dry-run", &ImportOptions::dry_run,
+            .options = {one_of("--for", "JOB", &ImportOptions::job, {"chat", "lora", "dpo", "pretrain"},
+                               "write a deck with usual values and their sources: chat (all weights on "
+                               "conversations), lora (adapters), dpo (preferences) or pretrain (tokens)"),
+                        text_option("--data", "FILE", &ImportOptions::data, "the name of a file",
+                                    "with --for: records of conversations or preferences, samples, or tokens "
+                                    "(.bin, .idx); steps, batch and validation follow from its size"),
+                        flag("--dry-run", &ImportOptions::dry_run,
                              "only read config.json: print the family and the number of parameters")},
             .examples = {{"ziggurat import models/pythia-70m runs/pythia",
                           "runs/pythia/ckpt and runs/pythia/deck.yaml"},
-                         {"ziggurat import ~/mine runs/mine", "your own model"},
+                         {"ziggurat import models/qwen runs/qwen --for lora --data chats.jsonl",
+                          "a deck that trains adapters on conversations"},
                          {"ziggurat import models/pythia-70m --dry-run", "whether it can be imported"}},
             .problem = [](const ImportOptions& options, const GivenOptions&) -> std::string {
                 return options.source.empty() ? "no model is given. Name the folder with its config.json."
+                       : !options.data.empty() && options.job.empty()
+                           ? "--data needs --for. Add --for chat, lora, dpo or pretrain."
+                       : !options.job.empty() && options.dry_run
+                           ? "--dry-run writes no deck. Leave out --for."
                        : options.target.empty() && !options.dry_run
                            ? "no target is given. Name a new folder after the folder of the model."
                            : "";

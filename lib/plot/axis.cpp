@@ -155,6 +155,12 @@ FigureAxis axis_around(double low, double high) {
     if (low > 0 && high / low >= log_from) {
         return log_axis_around(low, high);
     }
+    return linear_axis_around(low, high);
+}
+
+FigureAxis linear_axis_around(double low, double high) {
+    low = std::clamp(low, -largest_value, largest_value);
+    high = std::clamp(high, -largest_value, largest_value);
     const double length = high > low ? high - low : std::max(std::fabs(high), 1.0) * 0.1;
     return {low - margin * length, high + margin * length, false};
 }

@@ -31,6 +31,9 @@ FigureAxis axis_from_zero(double high);
 /// apart.
 FigureAxis axis_around(double low, double high);
 
+/// Returns a linear axis around all values from `low` to `high`.
+FigureAxis linear_axis_around(double low, double high);
+
 /// Returns a logarithmic axis around all values from `low` to `high`, also if they are close together.
 ///
 /// \pre 0 < low <= high

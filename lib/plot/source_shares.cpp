@@ -59,19 +59,19 @@ std::optional<std::vector<SourceShare>> SourceShares::add(std::int64_t step,
 
 std::string change_text(const std::vector<SourceShare>& before, const std::vector<SourceShare>& after) {
     if (after.empty()) {
-        return "weights change: one source from here on";
+        return "weights: one source from here on";
     }
     std::string text;
     const auto add = [&](const std::string& name, double old, double now) {
         if (std::fabs(now - old) > rounding) {
-            text += fmt::format("{}{} {} to {} %", text.empty() ? "weights change: " : ", ", name,
-                                percent(old), percent(now));
+            text += fmt::format("{}{} {} to {} %", text.empty() ? "weights: " : ", ", name, percent(old),
+                                percent(now));
         }
     };
     for (const auto& source : after) {
         if (before.empty()) {
-            text += fmt::format("{}{} {} %", text.empty() ? "weights change: one source, then " : ", ",
-                                source.name, percent(source.share));
+            text += fmt::format("{}{} {} %", text.empty() ? "weights: one source, then " : ", ", source.name,
+                                percent(source.share));
         } else {
             add(source.name, share_of(before, source.name), source.share);
         }

@@ -32,7 +32,7 @@ class SourceShares {
     std::vector<Range> ranges_;  ///< neighbours have different shares
 };
 
-/// Returns `weights change: books 70 to 20 %, code 30 to 80 %`. Pure.
+/// Returns `weights: books 70 to 20 %, code 30 to 80 %`. Pure.
 ///
 /// Sources whose shares are equal are left out.
 std::string change_text(const std::vector<SourceShare>& before, const std::vector<SourceShare>& after);

@@ -184,7 +184,7 @@ Panel panel_of_rewards(const PanelMaker& make, const History& history) {
         }
         add_reward_dots(make, history, kind, colour, panel);
     }
-    make.fit(panel, false);
+    PanelMaker::fit_linear(panel);
     return panel;
 }
 
@@ -197,7 +197,7 @@ Panel panel_of_reward(const PanelMaker& make, std::string title, RewardCurve kin
     if (kind == RewardCurve::accuracy) {
         panel.y = {.low = 0, .high = accuracy_axis_end};
     } else {
-        make.fit(panel, false);
+        PanelMaker::fit_linear(panel);
     }
     return panel;
 }

@@ -152,11 +152,17 @@ Panel PanelMaker::stacked_stalls(const History& history) const {
     return panel;
 }
 
-void PanelMaker::fit(Panel& panel, bool may_be_log) const {
+void PanelMaker::fit_linear(Panel& panel) {
+    const auto range = range_without_peaks(panel);
+    panel.y = range.is_empty() ? FigureAxis{} : linear_axis_around(range.low, range.high);
+    add_peaks(panel);
+}
+
+void PanelMaker::fit(Panel& panel) const {
     const auto whole = range_of(panel);
     if (whole.is_empty()) {
         panel.y = FigureAxis{};
-    } else if (may_be_log && style_.is_log && whole.low > 0) {
+    } else if (style_.is_log && whole.low > 0) {
         panel.y = log_axis_around(whole.low, whole.high);
     } else {
         const auto range = range_without_peaks(panel);

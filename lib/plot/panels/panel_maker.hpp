@@ -43,9 +43,9 @@ class PanelMaker {
     /// Sets the axis of `panel` around its values.
     ///
     /// A few points far above all others do not stretch a linear axis: they are marked at its upper edge.
-    ///
-    /// \param may_be_log  with FigureStyle::is_log, the axis is logarithmic if all values are positive
-    void fit(Panel& panel, bool may_be_log = true) const;
+    void fit(Panel& panel) const;
+    /// Same with a linear axis, also for values that are far apart.
+    static void fit_linear(Panel& panel);
 
     const std::vector<History>& histories() const { return histories_; }
     const XScale& x() const { return x_; }

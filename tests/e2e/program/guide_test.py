@@ -118,6 +118,9 @@ EXPECTED = {
         (r"ziggurat eval runs/mine-tuned", Expected(r"bits per byte")),
         (r"ziggurat export runs/mine-tuned", Expected(r"models/mine-tuned .*tokenizer\.json")),
         (r"python3 -c 'from transformers", Expected(r"^loss \d\.\d+$")),
+        (r"ziggurat import models/qwen runs/talks", Expected(r"job +lora: 2 steps of 2 sequences, 4 epochs")),
+        (r"ziggurat check runs/talks/deck\.yaml", Expected(r"of them trained", r"FITS")),
+        (r"mpirun -n 2 ziggurat train runs/talks/deck\.yaml", Expected(r"finished: 2 steps, runs/talks-lora")),
     ],
 }
 
@@ -208,7 +211,7 @@ def text_of(page):
 def run_page(page, binary, folder, only_quick):
     blocks = blocks_of(text_of(page))
     prepare(folder, binary, blocks)
-    if page == "chat":
+    if page == "chat" or (page == "howto" and not only_quick):
         subprocess.run([sys.executable, ROOT / "tests/e2e/support/small_model.py", "--chat", folder / "models/qwen",
                         folder / "build/data/bible.txt"], check=True)
     if page == "howto" and not only_quick:

@@ -1,14 +1,13 @@
-"""The table of DeepSpeed's and Megatron-LM's keys beside ours in docs/howto.md: ours exist, and take the values."""
+"""The tables of other programs' keys beside ours in docs/howto.md: ours exist, and take the values."""
 
 import concurrent.futures
+import dataclasses
 import json
 import re
 import shlex
 import subprocess
 import sys
 
-HEADING = "## DeepSpeed and Megatron-LM keys in Ziggurat"
-FEWEST_ROWS = 40
 CORES = 2
 # A key of a row that takes the place of one of the deck below.
 INSTEAD = {"train.tokens": "train.steps", "sharding.parameters": "sharding.zero"}
@@ -16,25 +15,44 @@ RANKS = ["--ranks", "16", "--machine", "dgx-h100"]
 SAYS = re.compile(r"(error|warning): .*")
 
 
-def base_deck():
-    """Llama 3 8B with fewer layers, which takes less planning, of which each row changes something."""
-    return {
-        "deck_version": 1,
-        "model": {"preset": "llama-8b", "layers": 4},
-        "data": {"tokenizer": "none", "seq": 8192, "train": [{"format": "megatron", "path": "data/text"}], "held_out": "1%"},
-        "train": {"steps": 10000, "global_batch": 16, "micro_batch": 1},
-        "validate": {"every": "100 steps"},
-        "sharding": {"zero": 2},
-    }
+@dataclasses.dataclass(frozen=True)
+class Table:
+    heading: str
+    programs: tuple
+    fewest_rows: int
+    source: dict  # of data.train, of the deck that each row changes
+    lr: float
+    flags: dict = dataclasses.field(default_factory=dict)  # program: pattern of its keys
+
+    def base_deck(self):
+        """Llama 3 8B with fewer layers, which takes less planning, of which each row changes something."""
+        return {
+            "deck_version": 1,
+            "model": {"preset": "llama-8b", "layers": 4},
+            "data": {"tokenizer": "none", "seq": 8192, "train": [self.source], "held_out": "1%"},
+            "train": {"steps": 10000, "global_batch": 16, "micro_batch": 1},
+            "optimizer": {"lr": self.lr},
+            "validate": {"every": "100 steps"},
+            "sharding": {"zero": 2},
+        }
+
+    def rows(self, page):
+        """The cells of each row: one of each program, ours, a note."""
+        lines = page.partition(self.heading + "\n")[2].partition("\n## ")[0].splitlines()
+        table = [line for line in lines if line.startswith("|")]
+        columns = [*self.programs, "Ziggurat"]
+        if not table or [cell.strip() for cell in table[0].split("|")[1:len(columns) + 1]] != columns:
+            sys.exit(f"FAILED: docs/howto.md has no table below '{self.heading}'")
+        return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in table[2:]]
 
 
-def rows_of(page):
-    """The cells of each row of the table: DeepSpeed's, Megatron-LM's, ours, a note."""
-    lines = page.partition(HEADING)[2].partition("\n## ")[0].splitlines()
-    table = [line for line in lines if line.startswith("|")]
-    if not table or [cell.strip() for cell in table[0].split("|")[1:4]] != ["DeepSpeed", "Megatron-LM", "Ziggurat"]:
-        sys.exit(f"FAILED: docs/howto.md has no table below '{HEADING}'")
-    return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in table[2:]]
+TABLES = (
+    Table("## DeepSpeed and Megatron-LM keys in Ziggurat", ("DeepSpeed", "Megatron-LM"), 40,
+          {"format": "megatron", "path": "data/text"}, 3e-4, {"Megatron-LM": r"`--[a-z]"}),
+    Table("## TRL, LLaMA-Factory and Axolotl keys in Ziggurat", ("TRL", "LLaMA-Factory", "Axolotl"), 30,
+          {"format": "chat", "path": "data/chats.jsonl"}, 2e-5,
+          {"TRL": r"`[a-z_0-9]+: ", "LLaMA-Factory": r"`[a-z_0-9]+: ", "Axolotl": r"`[a-z_0-9]+: "}),
+)
 
 
 def overrides_of(cell):
@@ -64,9 +82,9 @@ def without(deck, key):
         deck.pop(section, None)
 
 
-def complaint(number, words, binary, folder):
+def complaint(table, number, words, binary, folder):
     """What `ziggurat check` has against the values of a row; empty: nothing."""
-    deck = base_deck()
+    deck = table.base_deck()
     for word in words:
         key = word.partition("=")[0]
         if key in INSTEAD:
@@ -75,7 +93,7 @@ def complaint(number, words, binary, folder):
             without(deck, "model.layers")  # all 32
         if key == "train.micro_batch":
             deck["train"]["global_batch"] = 64  # of which 16 ranks take so many at once
-    deck_name = f"row-{number}.json"
+    deck_name = f"row-{len(table.programs)}-{number}.json"
     (folder / deck_name).write_text(json.dumps(deck))
     done = subprocess.run([binary, "check", deck_name, *words, *RANKS], cwd=folder, text=True, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
@@ -85,24 +103,32 @@ def complaint(number, words, binary, folder):
     return ""
 
 
-def check(page, schema_path, binary, folder):
-    """The number of rows, each of which holds; else the program ends."""
-    schema = json.loads(schema_path.read_text())
-    rows = rows_of(page)
-    if len(rows) < FEWEST_ROWS:
-        sys.exit(f"FAILED: docs/howto.md has {len(rows)} rows of keys, not {FEWEST_ROWS}")
+def check_table(table, page, schema, binary, folder):
+    """The number of rows, and problems."""
+    rows = table.rows(page)
+    if len(rows) < table.fewest_rows:
+        sys.exit(f"FAILED: docs/howto.md has {len(rows)} rows of keys below '{table.heading}', not {table.fewest_rows}")
     problems, wanted = [], []
     for row in rows:
-        if len(row) != 4 or not (row[0] or row[1]):
-            sys.exit(f"FAILED: docs/howto.md: {row} has not DeepSpeed's or Megatron-LM's, ours and a note")
-        if row[1] and not re.match(r"`--[a-z]", row[1]):
-            problems.append(f"{row[1]} is no flag of Megatron-LM")
-        words = overrides_of(row[2])
+        *theirs, ours, _ = row
+        if len(theirs) != len(table.programs) or not any(theirs):
+            sys.exit(f"FAILED: docs/howto.md: {row} has not one cell of each program, ours and a note")
+        for program, cell in zip(table.programs, theirs):
+            if cell and program in table.flags and not re.match(table.flags[program], cell):
+                problems.append(f"{cell} is no key of {program}")
+        words = overrides_of(ours)
         unknown = [key for key in (word.partition("=")[0] for word in words) if not has_key(schema, key)]
         problems += [f"decks/schema.json has no {key}" for key in unknown]
         wanted += [] if unknown else [words]
     with concurrent.futures.ThreadPoolExecutor(CORES) as pool:
-        problems += filter(None, pool.map(lambda at: complaint(at, wanted[at], binary, folder), range(len(wanted))))
-    if problems:
-        sys.exit("FAILED: docs/howto.md, keys beside ours:\n" + "\n".join(problems))
-    return len(rows)
+        problems += filter(None, pool.map(lambda at: complaint(table, at, wanted[at], binary, folder), range(len(wanted))))
+    return len(rows), problems
+
+
+def check(page, schema_path, binary, folder):
+    """The number of rows, each of which holds; else the program ends."""
+    schema = json.loads(schema_path.read_text())
+    counts, problems = zip(*(check_table(table, page, schema, binary, folder) for table in TABLES))
+    if any(problems):
+        sys.exit("FAILED: docs/howto.md, keys beside ours:\n" + "\n".join(sum(problems, [])))
+    return sum(counts)

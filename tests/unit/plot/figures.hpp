@@ -54,7 +54,7 @@ inline History blend_history(std::int64_t steps, const std::string& folder = "ru
     history.validations = {{.step = steps, .loss = 1.75, .loss_by_source = {1.25, 2.25}}};
     history.marks = {{MarkKind::weights,
                       steps / 2,
-                      "weights change: books 70 to 20 %, code 30 to 80 %",
+                      "weights: books 70 to 20 %, code 30 to 80 %",
                       {{"books", 0.2}, {"code", 0.8}}}};
     return history;
 }

@@ -213,7 +213,7 @@ TEST(History, MarksChangesOfWeightsOnce) {
     ASSERT_EQ(history.marks.size(), 1U);
     EXPECT_EQ(history.marks[0].kind, MarkKind::weights);
     EXPECT_EQ(history.marks[0].step, 2) << "as in the deck: after two steps";
-    EXPECT_EQ(history.marks[0].text, "weights change: a 70 to 20 %, b 30 to 80 %");
+    EXPECT_EQ(history.marks[0].text, "weights: a 70 to 20 %, b 30 to 80 %");
     EXPECT_EQ(history.marks[0].shares, (std::vector<SourceShare>{{"a", 0.2}, {"b", 0.8}}));
     EXPECT_EQ(history.events.back().text, history.marks[0].text);
 

@@ -41,6 +41,23 @@ TEST(LossPanels, OfAPreferenceRunHaveItsRewards) {
     EXPECT_DOUBLE_EQ(figure.panels[2].dots[0].value, 75);
 }
 
+TEST(LossPanels, HaveLinearAxesOfRewards) {
+    auto run = test::preference_history(100);
+    for (auto& step : run.steps) {
+        step.rewards =
+            Rewards{.chosen = 0.01 * static_cast<double>(step.step), .rejected = 0.001, .accuracy = 1};
+    }
+    run.validations.clear();
+    for (const auto& runs : {std::vector{run}, std::vector{run, run}}) {
+        const auto figure = make_figure(
+            runs, {.max_points = points_across_svg, .contents = PanelSet::losses, .is_log = true});
+        EXPECT_TRUE(figure.panels[0].y.is_log);
+        for (std::size_t i = 1; i < figure.panels.size(); ++i) {
+            EXPECT_FALSE(figure.panels[i].y.is_log) << figure.panels[i].title;
+        }
+    }
+}
+
 TEST(LossPanels, NeverCallALossPerPairNatsPerToken) {
     for (const auto objective : {LossKind::dpo, LossKind::ipo, LossKind::pairs}) {
         auto run = test::preference_history(20, "runs/p", objective);
@@ -99,7 +116,7 @@ TEST(LossPanels, OfABlendHaveALineForEachSource) {
     EXPECT_EQ(panel.dots[1].colour, 2U) << "mail";
     const auto xml = svg(figure);
     for (const auto* words : {">books<", ">code<", ">mail<", ">weight change<", ">books 20 %, code 80 %<",
-                              "<title>step 50: weights change: books 70 to 20 %, code 30 to 80 %</title>"}) {
+                              "<title>step 50: weights: books 70 to 20 %, code 30 to 80 %</title>"}) {
         EXPECT_NE(xml.find(words), std::string::npos) << words;
     }
 }
@@ -157,10 +174,10 @@ TEST(MarkLabels, AreShortWhereLongOnesDoNotFit) {
 TEST(SourceShares, AreLabelsAndTexts) {
     using Shares = std::vector<SourceShare>;
     const Shares before{{"a", 0.7}, {"b", 0.3}, {"gone", 0}}, after{{"a", 0.7}, {"b", 0.2}, {"c", 0.1}};
-    EXPECT_EQ(change_text(before, after), "weights change: b 30 to 20 %, c 0 to 10 %");
-    EXPECT_EQ(change_text(after, {{"a", 1}}), "weights change: a 70 to 100 %, b 20 to 0 %, c 10 to 0 %");
+    EXPECT_EQ(change_text(before, after), "weights: b 30 to 20 %, c 0 to 10 %");
+    EXPECT_EQ(change_text(after, {{"a", 1}}), "weights: a 70 to 100 %, b 20 to 0 %, c 10 to 0 %");
     EXPECT_EQ(change_text({}, {{"a", 1.0 / 3}, {"b", 2.0 / 3}}),
-              "weights change: one source, then a 33.3 %, b 66.7 %");
+              "weights: one source, then a 33.3 %, b 66.7 %");
     EXPECT_EQ(share_labels({{"a", 0.25}, {"b", 0}, {"c", 0.75}}),
               (std::vector<std::string>{"a 25 %, c 75 %", "25:0:75 %"}));
     EXPECT_TRUE(share_labels(Shares(30, {"a source with a long name", 1.0 / 30})).empty());
