@@ -153,7 +153,9 @@ class ControlCopies {
         std::vector<int> found;
         for (const auto& operand : op.writes) {
             const auto last = last_writer_.find(operand.buffer);
-            if (last != last_writer_.end() && last->second == i) {
+            // An update of several units writes the sums of each.
+            const bool is_new = std::ranges::count(found, int{operand.buffer}) == 0;
+            if (last != last_writer_.end() && last->second == i && is_new) {
                 found.push_back(operand.buffer);
             }
         }

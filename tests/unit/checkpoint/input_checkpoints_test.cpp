@@ -28,12 +28,11 @@ class InputCheckpointsTest : public ::testing::Test {
     }
     ~InputCheckpointsTest() override { fs::current_path(before_); }
 
-    static std::string effective(const std::vector<std::string>& overrides = {}) {
-        const auto loaded = deck::load_text(deck_text, "a.yaml", overrides, {.ranks = 1, .threads = 1});
+    static std::string effective() {
+        const auto loaded = deck::load_text(deck_text, "a.yaml", {}, {.ranks = 1, .threads = 1});
         EXPECT_TRUE(loaded.ok()) << loaded.found.print();
         return loaded.effective;
     }
-    static std::string with_init(const std::string& path) { return effective({"model.init.path=" + path}); }
 
     const std::string saved = "base/ckpt/step-000000010";
 
@@ -54,7 +53,8 @@ TEST_F(InputCheckpointsTest, NamesACheckpoint) {
 TEST_F(InputCheckpointsTest, KeepsTheCheckpointOfTheRunThatADeckNames) {
     const auto recorded = with_input(effective(), init_key, saved);
     for (const char* named : {"base", "base/", "base/ckpt", "./base"}) {
-        EXPECT_EQ(input_path(with_recorded_inputs(recorded, with_init(named)), init_key), saved) << named;
+        const auto present = with_input(effective(), init_key, named);
+        EXPECT_EQ(input_path(with_recorded_inputs(recorded, present), init_key), saved) << named;
     }
     const auto best = with_input(effective(), init_key, "base/best");
     EXPECT_EQ(input_path(with_recorded_inputs(recorded, best), init_key), saved);
@@ -74,7 +74,7 @@ TEST_F(InputCheckpointsTest, TakesOtherInputsFromTheDeck) {
     fs::create_directories("base/ckpt/step-000000020");
     std::ofstream{"base/ckpt/step-000000020/COMPLETE"} << "any";
     for (const char* named : {"other", "other/ckpt", "base/ckpt/step-000000020"}) {
-        const auto present = with_init(named);
+        const auto present = with_input(effective(), init_key, named);
         EXPECT_EQ(with_recorded_inputs(recorded, present), present) << named;
     }
     EXPECT_EQ(with_recorded_inputs("no deck", recorded), recorded);

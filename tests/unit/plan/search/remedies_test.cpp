@@ -1,7 +1,9 @@
 #include "plan/search/remedies.hpp"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -63,17 +65,17 @@ TEST(Remedies, TriesAdvisedChangesWhenTheSearchIsOver) {
 
 TEST(Remedies, HasHomesOfThePlannerThatAreTried) {
     auto spec = with_state();
-    spec.tiers.host_budget_bytes = device_bytes(spec) / 4;
-    spec.tiers.device_budget_bytes = device_bytes(spec) * 9 / 10;
+    spec.tiers.host_budget_bytes = device_bytes(spec) * 60 / 100;
+    spec.tiers.device_budget_bytes = device_bytes(spec) * 95 / 100;
 
     const auto found = remedies_of(spec);
 
-    ASSERT_FALSE(found.remedies.empty());
-    EXPECT_EQ(found.remedies.front().overrides,
-              "tiers.home.optimizer=auto tiers.home.gradients=auto tiers.home.activations=auto "
-              "tiers.home.parameters=auto")
-        << "all optimizer state exceeds the host's memory";
-    EXPECT_TRUE(found.remedies.front().fits);
+    const auto homes = std::ranges::find(found.remedies,
+                                         "tiers.home.optimizer=auto tiers.home.gradients=auto "
+                                         "tiers.home.activations=auto tiers.home.parameters=auto",
+                                         &Remedy::overrides);
+    ASSERT_NE(homes, found.remedies.end()) << fmt::format("{}", fmt::join(overrides_of(found), "; "));
+    EXPECT_TRUE(homes->fits);
 }
 
 TEST(Remedies, CombinesHomesWithSavesThatCopyNothing) {
