@@ -15,6 +15,12 @@ namespace {
 
 constexpr std::size_t comment_column = 44;
 
+/// Returns the line of a value. `key` is its name, after the margin.
+std::string line_of(const std::string& key, const DeckValue& value, SecretPolicy secrets) {
+    const std::string line = key + ": " + (secrets == SecretPolicy::exposed ? value.written : value.shown());
+    return fmt::format("{:<{}} # {}\n", line, comment_column, printable(value.origin.comment()));
+}
+
 /// Writes maps recursively; omits maps without values.
 class DeckText {
   public:
@@ -57,9 +63,7 @@ class DeckText {
         if (value == nullptr) {
             return {};
         }
-        const std::string line =
-            key + ": " + (secrets_ == SecretPolicy::exposed ? value->written : value->shown());
-        return fmt::format("{:<{}} # {}\n", line, comment_column, printable(value->origin.comment()));
+        return line_of(key, *value, secrets_);
     }
 
     const Schema& schema_;
@@ -98,6 +102,33 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 std::string effective_deck(const Schema& schema, const Values& values, SecretPolicy secrets) {
     return DeckText{schema, values, secrets}.map("", 0);
+}
+
+std::string with_value_of(const std::string& text, const Values& values, const std::string& key) {
+    std::vector<std::string> names;  // from the outermost map to the key
+    for (std::size_t begin = 0; begin <= key.size();) {
+        const auto end = std::min(key.find('.', begin), key.size());
+        names.push_back(key.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    std::size_t level = 0;  // number of names whose maps are open
+    for (const auto line : lines_of(text)) {
+        const auto indent = line.find_first_not_of(' ');
+        if (indent == std::string_view::npos) {
+            continue;
+        }
+        level = std::min(level, indent / 2);
+        if (indent != 2 * level || !line.substr(indent).starts_with(names[level] + ":")) {
+            continue;
+        }
+        if (++level == names.size()) {
+            const std::size_t at = line.data() - text.data();
+            const std::string name{line.substr(0, indent + names.back().size())};
+            const auto written = line_of(name, *values.find(key), SecretPolicy::masked);
+            return text.substr(0, at) + written + text.substr(std::min(at + line.size() + 1, text.size()));
+        }
+    }
+    return text;
 }
 
 std::optional<Origin> origin_in(std::string_view text, int line) {

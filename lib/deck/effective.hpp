@@ -25,6 +25,11 @@ std::string effective_deck(const Schema& schema,
                            const Values& values,
                            SecretPolicy secrets = SecretPolicy::masked);
 
+/// Returns the effective deck `text` in which the line of `key` has its value in `values`. Other lines stay.
+///
+/// \param key  not in a list; a text without it is returned unchanged
+std::string with_value_of(const std::string& text, const Values& values, const std::string& key);
+
 /// Returns the origin in the comment of line `line` (from 1); nullopt if it has no comment.
 std::optional<Origin> origin_in(std::string_view text, int line);
 

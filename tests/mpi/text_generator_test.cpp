@@ -172,7 +172,7 @@ TEST_P(Generated, TextsDoNotDependOnOtherTexts) {
                 different.insert(alone.at({0, answer}));
             }
         }
-        EXPECT_GT(different.size(), 10U) << "random numbers and prompts have an effect";
+        EXPECT_GT(different.size(), prompt_texts.size() + 2) << "random numbers have an effect";
     }
 }
 

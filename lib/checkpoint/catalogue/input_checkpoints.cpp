@@ -45,9 +45,14 @@ bool is_of_run(const std::string& path, const std::string& named) {
     return is_in(run) || (run.filename() == "best" && is_in(run.parent_path()));
 }
 
-void set_input(deck::Values& values, std::string_view key, const std::string& path) {
+/// Returns `effective_deck`, whose values are `values`, in which `key` names the checkpoint `path`.
+std::string named_in(const std::string& effective_deck,
+                     deck::Values values,
+                     std::string_view key,
+                     const std::string& path) {
     const auto text = deck::path_here(values, path);
     values.set_resolved(std::string{key}, text, deck::write_text(text), "the checkpoint that this run read");
+    return deck::with_value_of(effective_deck, values, std::string{key});
 }
 
 }  // namespace
@@ -58,30 +63,26 @@ std::string input_path(const std::string& effective_deck, std::string_view key) 
 }
 
 std::string with_input(const std::string& effective_deck, std::string_view key, const std::string& path) {
-    auto values = values_of(effective_deck);
-    if (!values || path_in(*values, key) == path) {
-        return effective_deck;
-    }
-    set_input(*values, key, path);
-    return deck::effective_deck(deck::deck_schema(), *values);
+    const auto values = values_of(effective_deck);
+    return !values || path_in(*values, key) == path ? effective_deck
+                                                    : named_in(effective_deck, *values, key, path);
 }
 
 std::string with_recorded_inputs(const std::string& recorded, const std::string& present) {
     const auto before = values_of(recorded);
-    auto now = values_of(present);
+    const auto now = values_of(present);
     if (!before || !now) {
         return present;
     }
-    bool is_changed = false;
+    auto deck = present;
     for (const auto key : {init_key, reference_key}) {
         const auto path = path_in(*before, key);
         const auto named = path_in(*now, key);
         if (path != named && is_of_run(path, named)) {
-            set_input(*now, key, path);
-            is_changed = true;
+            deck = named_in(deck, *now, key, path);
         }
     }
-    return is_changed ? deck::effective_deck(deck::deck_schema(), *now) : present;
+    return deck;
 }
 
 }  // namespace ziggurat::checkpoint

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "deck/load.hpp"
@@ -48,6 +49,9 @@ TEST_F(InputCheckpointsTest, NamesACheckpoint) {
     const auto changed = with_input(deck, init_key, saved);
     EXPECT_EQ(input_path(changed, init_key), saved);
     EXPECT_EQ(with_input(changed, init_key, saved), changed);
+    const auto reread = deck::load_text(changed, "changed.yaml", {}, {.ranks = 1, .threads = 1});
+    EXPECT_TRUE(reread.ok()) << reread.found.print();
+    EXPECT_EQ(std::ranges::count(changed, '\n'), std::ranges::count(deck, '\n'));
 }
 
 TEST_F(InputCheckpointsTest, KeepsTheCheckpointOfTheRunThatADeckNames) {
