@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -112,6 +113,21 @@ std::string reason_of(const std::string& run_folder, const Tail& tail) {
     return "reason unknown: all its processes were killed at once, or the machine was lost";
 }
 
+/// Locks the folder of a run whose rank 0 may have died a moment ago. Returns false if it is alive.
+///
+/// The system, and commands that rank 0 is starting, release the lock shortly after its death.
+bool lock_of_dead_rank(const FileHandle& folder) {
+    constexpr int max_tries = 125;
+    constexpr std::chrono::milliseconds pause{2};
+    for (int i = 0; i < max_tries; ++i) {
+        if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) {
+            return true;
+        }
+        std::this_thread::sleep_for(pause);
+    }
+    return false;
+}
+
 bool has_reported(const Tail& tail) {
     return tail.last_event.empty() || tail.last_event == "end" || tail.last_event == "crash";
 }
@@ -137,7 +153,7 @@ void report_for_first_rank(const std::string& run_folder,
                            const std::string& on_event) noexcept {
     try {
         const FileHandle folder{::open(run_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-        if (!folder || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (!folder || !lock_of_dead_rank(folder)) {
             return;  // rank 0 holds the lock and writes the end itself
         }
         const auto tail = tail_of(run_folder + "/metrics.jsonl");
