@@ -203,7 +203,8 @@ def trainings_show_an_answer(place):
     expect(block in place.console, f"no\n{block}\nin\n{place.console}")
     write_byte_tokenizer(place.folder / "plain")
     (place.folder / "text.txt").write_text("a text of some words " * 200)
-    _, noted = place.train("untold", "plain", "data.train=[{format: text, path: text.txt}]", "data.validation=[]",
+    place.call("tokenize", "text.txt", "--tokenizer", "plain", "--out", "text", "--format", "llmc")
+    _, noted = place.train("untold", "plain", "data.train=[{format: llmc, path: text.bin}]", "data.validation=[]",
                            "data.held_out=20%", *TRAINING, code=DECK)
     expect("validate.sample.chat: " in noted and "chat_template" in noted, noted)
     say("the sample of a training is an answer")
