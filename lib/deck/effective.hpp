@@ -25,8 +25,9 @@ std::string effective_deck(const Schema& schema,
                            const Values& values,
                            SecretPolicy secrets = SecretPolicy::masked);
 
-/// Returns the effective deck `text` in which the line of `key` has its value in `values`. Other lines stay.
+/// Returns the effective deck `text` in which the line of `key` has its value in `values`.
 ///
+/// Other lines stay.
 /// \param key  not in a list; a text without it is returned unchanged
 std::string with_value_of(const std::string& text, const Values& values, const std::string& key);
 
