@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Fails when two sources that builds with ZIGGURAT_TOGETHER compile as one have a name both, which only those builds see.
 
+It also fails when two files define a type of the same namespace: the linker then keeps the destructor of one of them.
+
   scripts/check_together.py [ROOT]      ROOT: the folder with lib/ (default: the one above scripts/)
   scripts/check_together.py --self-test
 
@@ -74,6 +76,28 @@ def problems_of(root):
                     yield f"{source}:{line}: '{found[1]}' is a constant of {header.name} as well; rename it"
 
 
+def types_of(text):
+    """(namespace, type, line) of each type that other sources can see."""
+    namespace, is_hidden = "", False
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := re.match(r"namespace ([\w:]+) \{", line):
+            namespace = found[1]
+        elif line.startswith("namespace {"):
+            is_hidden = True
+        elif line == "}  // namespace":
+            is_hidden = False
+        elif namespace and not is_hidden and (found := re.match(r"(?:struct|class) (\w+)(?: final)?(?: : .*)? \{", line)):
+            yield namespace, found[1], number
+
+
+def types_defined_twice(root):
+    first = {}
+    for path in sorted(path for folder in ("lib", "app") for path in (root / folder).rglob("*.[ch]pp")):
+        for namespace, name, line in types_of(path.read_text()):
+            if (other := first.setdefault((namespace, name), path)) != path:
+                yield f"{path}:{line}: the type {namespace}::{name} is in {other.name} as well; rename it"
+
+
 def self_test():
     """Plants a clash of each kind and expects to be told of exactly these."""
     files = {
@@ -87,31 +111,39 @@ def self_test():
         "lib/a/x/e.cpp": "struct Part {\n};\n",
         "lib/a/x/f.cpp": "struct Part {\n};\n",
         "lib/a/g.hpp": "inline constexpr int width = 4;\n",
+        "app/h.hpp": "namespace z::app {\nstruct Job {\n};\nnamespace {\nstruct Own {\n};\n}  // namespace\n",
+        "app/x/i.hpp": "namespace z::app {\nclass Job {\n};\nstruct Own {\n};\n",
+        "app/x/j.hpp": "namespace z {\nstruct Job;\nstruct Job {\n};\n",
     }
     expected = [
         "lib/a/b.cpp:1: 'most' is in a.cpp as well",
         "lib/a/b.cpp:2: 'Part' is in a.cpp as well",
         "lib/a/b.cpp:4: 'twice(int, const std::vector<int>&)' is in a.cpp as well",
         "lib/a/c.cpp:3: 'width' is a constant of g.hpp as well",
+        "app/x/i.hpp:2: the type z::app::Job is in h.hpp as well",
     ]
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             path = pathlib.Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        found = [problem.replace(folder + "/", "") for problem in problems_of(pathlib.Path(folder))]
+        found = [problem.replace(folder + "/", "") for problem in all_problems(pathlib.Path(folder))]
     right = len(found) == len(expected) and all(f.startswith(e) for f, e in zip(found, expected))
     print("self-test: " + ("all planted names found" if right else "expected\n%s\nfound\n%s" % (
         "\n".join(expected), "\n".join(found))))
     return 0 if right else 1
 
 
+def all_problems(root):
+    return [*problems_of(root), *types_defined_twice(root)]
+
+
 def main(arguments):
     if arguments == ["--self-test"]:
         return self_test()
     root = pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).resolve().parent.parent
-    problems = list(problems_of(root))
-    print("\n".join(problems) or "no two sources that are compiled as one have a name both")
+    problems = all_problems(root)
+    print("\n".join(problems) or "no two sources that are compiled as one have a name both, and no two files a type")
     return 1 if problems else 0
 
 

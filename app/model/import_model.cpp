@@ -154,17 +154,18 @@ void expect_new(const std::string& folder) {
 }
 
 /// Returns the deck that the import writes, without the comment at its beginning.
-JobDeck written_deck(const ImportOptions& options,
-                     const deck::HfConfig& config,
-                     const spec::Model& model,
-                     const std::string& tokenizer,
-                     const StopCheck& stop) {
+WrittenDeck written_deck(const ImportOptions& options,
+                         const deck::HfConfig& config,
+                         const spec::Model& model,
+                         const std::string& tokenizer,
+                         const StopCheck& stop) {
     const auto& folder = options.target;
     if (options.job.empty()) {
         const auto init = "{from: checkpoint, path: " + deck::write_text(folder) + "}";
-        return {.text = deck_text(folder, model_text(config, init), tokenizer,
-                                  std::min(model.max_seq, longest_sequence)),
-                .summary = ""};
+        WrittenDeck deck;
+        deck.text =
+            deck_text(folder, model_text(config, init), tokenizer, std::min(model.max_seq, longest_sequence));
+        return deck;
     }
     return job_deck({.folder = folder,
                      .name = deck::write_text(name_of_run(folder) + "-" + options.job),

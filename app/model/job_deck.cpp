@@ -240,10 +240,10 @@ void expect_ok(const deck::LoadedDeck& loaded) {
 
 }  // namespace
 
-JobDeck job_deck(const ImportedParts& parts,
-                 const std::string& job,
-                 const std::string& data,
-                 const StopCheck& stop) {
+WrittenDeck job_deck(const ImportedParts& parts,
+                     const std::string& job,
+                     const std::string& data,
+                     const StopCheck& stop) {
     const auto& usual = usual_values_of(job);
     const auto source = source_of(usual, parts.folder, data);
     const auto batch = usual_batch(usual, std::min(parts.max_seq, longest_sequence));
@@ -273,11 +273,11 @@ JobDeck job_deck(const ImportedParts& parts,
     size.steps = std::max<std::int64_t>(1, std::llround(std::ceil(all / static_cast<double>(size.batch))));
     loaded = load();
     expect_ok(loaded);
-    JobDeck made{.text = written(),
-                 .summary = fmt::format("{}: {} of {} sequences, {:.3g} epochs, learning rate {}", job,
-                                        counted(size.steps, "step"), size.batch,
-                                        static_cast<double>(size.steps * size.batch) / *size.sequences,
-                                        usual.lr.value)};
+    WrittenDeck made{.text = written(),
+                     .summary = fmt::format("{}: {} of {} sequences, {:.3g} epochs, learning rate {}", job,
+                                            counted(size.steps, "step"), size.batch,
+                                            static_cast<double>(size.steps * size.batch) / *size.sequences,
+                                            usual.lr.value)};
     for (const auto& problem : loaded.found.sorted()) {
         if (problem.severity == Severity::warning) {
             made.warnings.push_back(problem.sentence());

@@ -20,7 +20,7 @@ struct ImportedParts {
     std::int64_t max_seq = 0;
 };
 
-struct JobDeck {
+struct WrittenDeck {
     std::string text;
     std::string summary;                     ///< one line: epochs, steps and the learning rate
     std::vector<std::string> warnings = {};  ///< about the data
@@ -35,9 +35,9 @@ struct JobDeck {
 /// \param data  records, samples, or a token file; empty: not known yet
 /// \param stop  called at least once a second
 /// Errors: Error{deck} if the data cannot be read or does not suit the job
-JobDeck job_deck(const ImportedParts& parts,
-                 const std::string& job,
-                 const std::string& data,
-                 const StopCheck& stop);
+WrittenDeck job_deck(const ImportedParts& parts,
+                     const std::string& job,
+                     const std::string& data,
+                     const StopCheck& stop);
 
 }  // namespace ziggurat::app
